@@ -197,7 +197,7 @@ Result<bool> Booster::Round() {
     objective_->Gradients(GradientScores(), round, pool_, gradients_, hessians_);
     sampler_->Sample(round, pool_, gradients_, hessians_, &bag_);
   }
-  bool any = mode_->averages();  // a tree may be constant for its bag alone
+  bool any = false;
   bool needed = false;
   for (size_t k = 0; k < classes; ++k) {
     bool grew = false;
@@ -209,21 +209,29 @@ Result<bool> Booster::Round() {
     any = any || grew;
   }
   STRATA_TRY(train_.share.status());
-  STRATA_TRY(TakeBack(plan, any ? plan.dropped_factor : 1));
-  if (any) return true;
+  // A tree of a forest may be constant for its bag alone.
+  const bool goes_on = any || mode_->averages();
+  STRATA_TRY(TakeBack(plan, goes_on ? plan.dropped_factor : 1));
+  if (!any && (!goes_on || round == first_round_)) WarnOfConstants(needed, goes_on);
+  if (!goes_on && round > 0) TruncateTo(round);
+  return goes_on;
+}
+
+// Of a round in which no tree was split. `needed`: trees could have had something to learn.
+void Booster::WarnOfConstants(bool needed, bool goes_on) const {
+  const std::string what =
+      goes_on  ? "the first tree of the forest is a constant"
+      : needed ? fmt::format("training ends after {} rounds", rounds() - (rounds() > 0 ? 1 : 0))
+               : "training ends with a constant for each class";
   if (!needed) {
-    Log(LogLevel::kWarning, "training ends with a constant for each class: all {} rows are of one",
-        train_.all_rows());
-    if (round > 0) TruncateTo(round);
-    return false;
+    Log(LogLevel::kWarning, "{}: all {} rows are of one class", what, train_.all_rows());
+    return;
   }
   Log(LogLevel::kWarning,
-      "training ends after {} rounds: no leaf can be split any more within min_data_in_leaf = {}, "
-      "min_sum_hessian_in_leaf = {} and min_gain_to_split = {}",
-      round, parameters_.rules.min_data_in_leaf, parameters_.rules.min_sum_hessian_in_leaf,
+      "{}: no leaf can be split any more within min_data_in_leaf = {}, min_sum_hessian_in_leaf = "
+      "{} and min_gain_to_split = {}",
+      what, parameters_.rules.min_data_in_leaf, parameters_.rules.min_sum_hessian_in_leaf,
       parameters_.rules.min_gain_to_split);
-  if (round > 0) TruncateTo(round);
-  return false;
 }
 
 // Out of the scores that gradients are of; validation scores keep them.

@@ -102,6 +102,7 @@ class Booster {
   Result<std::vector<ExactSlopes>> SumsOfLeaves(size_t k, const GrownTree& grown);
   Status RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree);
   Status AddConstant(size_t k);
+  void WarnOfConstants(bool needed, bool goes_on) const;
   Status AddTree(size_t k, const EngineTree& engine_tree, double shrinkage);
   Status AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values);
   bool bakes_start() const { return mode_->averages() || rounds() == 0; }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string_view>
+
 #include "base/human_text.h"
 #include "base/log.h"
 #include "worker/gbdt/data/dataset_file.h"
@@ -90,6 +93,11 @@ Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& 
     expected.kinds.push_back(info.empty() || info == "none" ? KnownKind::kUnknown
                              : info.starts_with('[')        ? KnownKind::kNumber
                                                             : KnownKind::kCategory);
+  }
+  const std::set<std::string_view> names(expected.names.begin(), expected.names.end());
+  if (names.size() < expected.names.size() && parameters.header) {
+    Log(LogLevel::kWarning, "{}: {} has a name for two features: columns count by their places",
+        path, expected.owner);
   }
   STRATA_ASSIGN(const CategoryTexts categories, ReadCategoryTexts(model.pandas_categorical));
   if (!parameters.columns.has_value()) WarnOfTexts(categories, expected, path);

@@ -107,7 +107,7 @@ Conflict OfBagging(const P& p, bool balanced, bool bags) {
          "pos_bagging_fraction and neg_bagging_fraction exclude bagging_fraction and "
          "bagging_by_query: remove one of them"}};
   }
-  if (p.boosting == "rf" && !bags && p.feature_fraction == 1) {
+  if (p.task == "train" && p.boosting == "rf" && !bags && p.feature_fraction == 1) {
     return {{{"boosting"},
              "boosting = rf needs trees that differ: set bagging_freq and bagging_fraction, or "
              "feature_fraction"}};

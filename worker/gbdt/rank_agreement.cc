@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/hash.h"
+#include "base/human_text.h"
 #include "worker/gbdt/data/divided_rows.h"
 
 namespace strata {
@@ -24,76 +26,104 @@ bool MayDiffer(std::string_view name) {
 }
 
 // What a job file says of columns, where there is one.
-void DescribeColumns(const DataSpec& columns, std::vector<std::string>* lines) {
+void DescribeColumns(const DataSpec& columns, std::map<std::string, std::string>* settings) {
   const CsvFormat& format = columns.format;
-  lines->push_back(fmt::format("data.delimiter = '{}'\n", format.delimiter));
-  lines->push_back(fmt::format("data.header = {}\n", format.header));
-  lines->push_back(fmt::format("data.columns = {}\n", fmt::join(format.columns, ",")));
-  lines->push_back(fmt::format("data.missing = {}\n", fmt::join(format.missing, ",")));
-  lines->push_back(fmt::format("data.trim = {}\n", format.trim));
-  lines->push_back(fmt::format("data.comment = {}\n", format.comment));
-  lines->push_back(fmt::format("data.label = {}\n", columns.label));
-  lines->push_back(
-      fmt::format("data.label_positive = {}\n", fmt::join(columns.label_positive, ",")));
-  lines->push_back(
-      fmt::format("data.label_negative = {}\n", fmt::join(columns.label_negative, ",")));
-  lines->push_back(fmt::format("data.weight = {}\n", columns.weight));
-  lines->push_back(fmt::format("data.query = {}\n", columns.query));
+  std::map<std::string, std::string>& all = *settings;
+  all["data.delimiter"] = fmt::format("\'{}\'", format.delimiter);
+  all["data.header"] = fmt::format("{}", format.header);
+  all["data.columns"] = fmt::format("{}", fmt::join(format.columns, ","));
+  all["data.missing"] = fmt::format("{}", fmt::join(format.missing, ","));
+  all["data.trim"] = fmt::format("{}", format.trim);
+  all["data.comment"] = fmt::format("{}", format.comment);
+  all["data.label"] = fmt::format("{}", columns.label);
+  all["data.label_positive"] = fmt::format("{}", fmt::join(columns.label_positive, ","));
+  all["data.label_negative"] = fmt::format("{}", fmt::join(columns.label_negative, ","));
+  all["data.weight"] = fmt::format("{}", columns.weight);
+  all["data.query"] = fmt::format("{}", columns.query);
   for (size_t i = 0; i < columns.features.size(); ++i) {
     const FeatureSpec& feature = columns.features[i];
-    lines->push_back(
-        fmt::format("feature {} = {}, {}\n", i, feature.column, FeatureKindName(feature.kind)));
+    all[fmt::format("feature {}", i)] =
+        fmt::format("{}, {}", feature.column, FeatureKindName(feature.kind));
   }
 }
 
-// One parameter a line, by name.
-std::string Describe(const TreeParameters& parameters) {
-  std::vector<std::string> lines;
-  for (const auto& [name, value] : parameters.set) {
-    if (!MayDiffer(name)) lines.push_back(fmt::format("{} = {}\n", name, value));
+// What is set, by name. Names of columns are not in `set`, as LightGBM's model files cannot hold
+// them.
+std::map<std::string, std::string> Describe(const TreeParameters& p) {
+  std::map<std::string, std::string> settings;
+  for (const auto& [name, value] : p.set) {
+    if (!MayDiffer(name)) settings[name] = value;
   }
-  lines.push_back(fmt::format("number of valid = {}\n", parameters.valid.size()));
-  lines.push_back(fmt::format("pre_partition = {}\n", parameters.pre_partition));
-  lines.push_back(fmt::format("tree_learner = {}\n", parameters.tree_learner));
-  if (parameters.columns.has_value()) DescribeColumns(*parameters.columns, &lines);
-  std::ranges::sort(lines);
+  settings["number of valid"] = fmt::format("{}", p.valid.size());
+  settings["pre_partition"] = fmt::format("{}", p.pre_partition);
+  settings["tree_learner"] = p.tree_learner;
+  settings["input_model"] = p.input_model.empty() ? "none" : "given";
+  settings["label_column"] = p.label_column;
+  settings["weight_column"] = p.weight_column;
+  settings["group_column"] = p.group_column;
+  settings["ignore_column"] = fmt::format("{}", fmt::join(p.ignore_column, ","));
+  settings["categorical_feature"] = fmt::format("{}", fmt::join(p.categorical_feature, ","));
+  if (p.columns.has_value()) DescribeColumns(*p.columns, &settings);
+  return settings;
+}
+
+// Lines "name = value"; a name holds no '='.
+std::string TextOf(const std::map<std::string, std::string>& settings) {
   std::string text;
-  for (const std::string& line : lines) text += line;
+  for (const auto& [name, value] : settings) text += fmt::format("{} = {}\n", name, value);
   return text;
 }
 
-std::string_view FirstLine(std::string_view text) {
-  return text.empty() ? "nothing" : text.substr(0, text.find('\n'));
+std::map<std::string, std::string> SettingsOf(std::string_view text) {
+  std::map<std::string, std::string> settings;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t equals = line.find(" = ");
+    if (equals == line.npos) continue;
+    settings.emplace(line.substr(0, equals), line.substr(equals + 3));
+  }
+  return settings;
 }
 
-// Where two texts of whole lines begin to differ: the lines there.
-std::pair<std::string_view, std::string_view> FirstDifference(std::string_view a,
-                                                              std::string_view b) {
-  const auto [at_a, at_b] = std::ranges::mismatch(a, b);
-  const auto same = static_cast<size_t>(at_a - a.begin());
-  const size_t newline = same == 0 ? std::string_view::npos : a.rfind('\n', same - 1);
-  const size_t line = newline == std::string_view::npos ? 0 : newline + 1;
-  return {FirstLine(a.substr(line)), FirstLine(b.substr(line))};
+// "max_bin = 10", or that it is not set.
+std::string Shown(const std::map<std::string, std::string>& settings, const std::string& name) {
+  const auto found = settings.find(name);
+  if (found == settings.end()) return fmt::format("no {}", name);
+  return fmt::format("'{} = {}'", name, ShownBytes(found->second));
+}
+
+// The first name whose values differ; "": none do.
+std::string FirstDifference(const std::map<std::string, std::string>& a,
+                            const std::map<std::string, std::string>& b) {
+  std::map<std::string, std::string> all = a;
+  all.insert(b.begin(), b.end());
+  for (const auto& [name, value] : all) {
+    if (Shown(a, name) != Shown(b, name)) return name;
+  }
+  return "";
 }
 
 }  // namespace
 
 Status AgreeOnParameters(Group& group, TreeParameters* p) {
-  const std::string mine = Describe(*p);
+  const std::string mine = TextOf(Describe(*p));
   std::vector<std::vector<std::byte>> all;
   STRATA_TRY(group.Allgather(std::as_bytes(std::span(mine)), &all));
-  const auto text_of = [&](size_t rank) {
-    return std::string_view(reinterpret_cast<const char*>(all[rank].data()), all[rank].size());
+  const auto settings_of = [&](size_t rank) {
+    return SettingsOf({reinterpret_cast<const char*>(all[rank].data()), all[rank].size()});
   };
+  const std::map<std::string, std::string> first = settings_of(0);
   for (size_t rank = 1; rank < all.size(); ++rank) {
-    if (text_of(rank) == text_of(0)) continue;
-    const auto [first, other] = FirstDifference(text_of(0), text_of(rank));
+    const std::map<std::string, std::string> other = settings_of(rank);
+    const std::string name = FirstDifference(first, other);
+    if (name.empty()) continue;
     return FailTogether(
         group,
         Invalid(fmt::format(
-            "the ranks do not train the same model: rank 0 has '{}', rank {} has '{}': give all of "
+            "the ranks do not train the same model: rank 0 has {}, rank {} has {}: give all of "
             "them the same configuration",
-            first, rank, other)));
+            Shown(first, name), rank, Shown(other, name))));
   }
   std::array<int64_t*, 7> seeds = {
       &p->data_random_seed, &p->bagging_seed, &p->drop_seed, &p->feature_fraction_seed,

@@ -41,6 +41,7 @@ namespace strata {
 namespace {
 
 constexpr uint64_t kForcedSplitsBytesMax = 16 << 20;
+constexpr uint64_t kAgreedBytesMax = uint64_t{16} << 30;
 
 double SecondsBetween(TimeNs begin, TimeNs end) {
   return static_cast<double>(end - begin) / static_cast<double>(kSecond);
@@ -86,7 +87,11 @@ class TreeTask {
       return std::move(result_);
     }
     if (p_.data.empty()) return Invalid("data is missing: expected data = FILE");
-    if (context_.group != nullptr) STRATA_TRY(AgreeOnParameters(*context_.group, &p_));
+    if (context_.group != nullptr) {
+      STRATA_TRY(AgreeOnParameters(*context_.group, &p_));
+      STRATA_TRY(AgreeOnFile("input_model", p_.input_model));
+      STRATA_TRY(AgreeOnFile("forcedbins_filename", p_.forcedbins_filename));
+    }
     if (p_.task == "predict") {
       STRATA_TRY(RunPredict(p_, context_, pool_, &result_));
     } else if (p_.task == "evaluate") {
@@ -161,6 +166,15 @@ class TreeTask {
     if (features != nullptr) return OpenRowsLike(context_.disk, p_, path, *features);
     if (!start.trees.empty()) return OpenRowsOf(context_.disk, p_, path, start);
     return OpenRows(context_.disk, p_, path);
+  }
+
+  // All ranks' files of this key hold the same. Collective.
+  Status AgreeOnFile(const char* key, const std::string& path) {
+    if (path.empty()) return {};
+    const Result<std::string> text = ReadFile(context_.disk, path, kAgreedBytesMax);
+    if (!text.ok()) return text.status().Prefixed(KeyOf(p_, key));
+    return AgreeOnNumber(*context_.group, fmt::format("a hash of the file of {}", key),
+                         Hash64(*text));
   }
 
   // Collective.

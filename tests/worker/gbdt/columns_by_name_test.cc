@@ -270,6 +270,49 @@ TEST_F(ColumnsByName, AJobsFeaturesAreThoseOfTheModelInAnyOrder) {
   }
 }
 
+// Column_0, ... are what features without names are called, and may be names of a header.
+TEST_F(ColumnsByName, NamesThatLookLikeNumbersAreNames) {
+  const auto file = [](const std::vector<std::string>& columns) {
+    std::string text = FileOf(columns);
+    for (const auto& [from, to] :
+         {std::pair{"a", "Column_0"}, {"b", "Column_1"}, {"c", "Column_2"}}) {
+      const size_t header = text.find('\n');
+      const size_t at = text.find(from);
+      if (at < header) text.replace(at, 1, to);
+    }
+    return text;
+  };
+  WriteWholeFile(folder_.File("train.csv"), file({"y", "a", "b", "c"}));
+  ASSERT_TRUE(Run("").ok());
+  const std::string expected = Use("predict", "train.csv");
+  WriteWholeFile(folder_.File("other.csv"), file({"y", "b", "c", "a"}));
+  EXPECT_EQ(Use("predict", "other.csv"), expected);
+  WriteWholeFile(folder_.File("other.csv"), file({"y", "a", "b", "zz"}));
+  EXPECT_THAT(Use("predict", "other.csv"), HasSubstr("no column has the name Column_2"));
+}
+
+TEST_F(ColumnsByName, AColumnWithoutANameIsFoundAgain) {
+  for (const std::vector<std::string>& columns :
+       {std::vector<std::string>{"y", "", "b"}, {"", "y", "b"}, {"b", "", "y"}}) {
+    WriteWholeFile(folder_.File("train.csv"), FileOf(columns));
+    const auto trained = Run(fmt::format("valid = {}", folder_.File("train.csv")));
+    ASSERT_TRUE(trained.ok()) << trained.status().ToString();
+    EXPECT_EQ(Use("evaluate", "train.csv"),
+              fmt::format("{}", trained->evaluations[0].metrics[0].value));
+  }
+}
+
+// Roles of columns that training had say nothing of a file to predict for.
+TEST_F(ColumnsByName, PredictionsDoNotLookAtRolesOfOtherColumns) {
+  ASSERT_TRUE(Run("").ok());
+  const std::string expected = Use("predict", "train.csv");
+  WriteWholeFile(folder_.File("other.csv"), FileOf({"a", "b", "c", "id"}));
+  for (const char* role : {"weight_column = 0", "group_column = 1", "ignore_column = 0,1",
+                           "ignore_column = name:a", "weight_column = 9"}) {
+    EXPECT_EQ(Use("predict", "other.csv", role), expected) << role;
+  }
+}
+
 TEST_F(ColumnsByName, AJobReadsCategoriesAndNumbersAsTheModelKnowsThem) {
   const auto run = [&](const std::string& task, const std::vector<std::string>& categories,
                        const std::string& model = "model.txt") {
@@ -336,6 +379,57 @@ TEST_F(ColumnsByName, RanksThatHaveOtherColumnsDoNotTrainOneModel) {
         EXPECT_THAT(result.status().message(), HasSubstr(found)) << learner;
       });
     }
+  }
+}
+
+TEST_F(ColumnsByName, RanksSayWhichOfManyColumnsDiffers) {
+  std::vector<std::string> columns = {"y"};
+  for (int i = 0; i < 30; ++i) columns.push_back(fmt::format("f{}", i));
+  WriteWholeFile(folder_.File("train.0"), FileOf(columns));
+  columns[26] = "other";
+  WriteWholeFile(folder_.File("train.1"), FileOf(columns));
+  RunRanks(2, [&](Group& group) {
+    auto parameters = Parameters("tree_learner = data\npre_partition = true");
+    ASSERT_TRUE(parameters.ok());
+    parameters->data = folder_.File(fmt::format("train.{}", group.rank()));
+    const auto result = RunAs(&group, *parameters);
+    ASSERT_FALSE(result.ok());
+    EXPECT_THAT(result.status().message(), HasSubstr("feature 25 is 'f25' and 'other'"));
+  });
+}
+
+// What each rank's parameters have besides, and what the error says.
+struct Disagreement {
+  const char* of_first;
+  const char* of_second;
+  const char* message;
+};
+
+TEST_F(ColumnsByName, RanksThatWantOtherModelsSayWhatDiffers) {
+  ASSERT_TRUE(Run("output_model = " + folder_.File("a.txt")).ok());
+  ASSERT_TRUE(Run("num_iterations = 3\noutput_model = " + folder_.File("b.txt")).ok());
+  const Disagreement cases[] = {
+      {"ignore_column = name:a", "ignore_column = name:b",
+       "rank 0 has 'ignore_column = name:a', rank 1 has 'ignore_column = name:b'"},
+      {"ignore_column = name:a", "", "rank 0 has 'ignore_column = name:a'"},
+      {"categorical_feature = name:a", "", "rank 0 has 'categorical_feature = name:a'"},
+      {"max_bin = 10", "", "rank 0 has 'max_bin = 10', rank 1 has no max_bin"},
+      {"", "learning_rate = 0.2", "rank 0 has no learning_rate, rank 1 has 'learning_rate = 0.2'"},
+      {"input_model = FOLDER/a.txt", "", "rank 0 has 'input_model = given', rank 1 has"},
+      {"input_model = FOLDER/a.txt", "input_model = FOLDER/b.txt", "the file of input_model"},
+  };
+  for (const Disagreement& c : cases) {
+    RunRanks(2, [&](Group& group) {
+      std::string more = group.rank() == 0 ? c.of_first : c.of_second;
+      if (const size_t at = more.find("FOLDER"); at != std::string::npos) {
+        more.replace(at, 6, folder_.path());
+      }
+      const auto parameters = Parameters("tree_learner = data\n" + more);
+      ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
+      const auto result = RunAs(&group, *parameters);
+      ASSERT_FALSE(result.ok()) << c.message;
+      EXPECT_THAT(result.status().message(), HasSubstr(c.message));
+    });
   }
 }
 

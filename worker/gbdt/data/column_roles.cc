@@ -120,14 +120,14 @@ class RoleFinder {
     const std::vector<std::string>& expected = choice_.expected->names;
     std::map<std::string_view, uint32_t> number_of;
     for (uint32_t f = 0; f < expected.size(); ++f) number_of.emplace(expected[f], f);
+    finds_by_name_ = true;
     STRATA_ASSIGN(const size_t label, LabelBesides(number_of));
     STRATA_TRY(GiveRoles(label));
-    Result<std::vector<std::string>> of_model = ModelFeatureNames(names_);
-    if (!of_model.ok()) return of_model.status().Prefixed(path_);
+    STRATA_ASSIGN(const std::vector<std::string> of_model, NamesOfModel(label));
     std::vector<bool> is_there(expected.size(), false);
     std::vector<std::string> others;
     for (size_t column = 0; column < columns_; ++column) {
-      const auto found = number_of.find((*of_model)[column]);
+      const auto found = number_of.find(of_model[column]);
       if (found != number_of.end()) roles_.feature_of[column] = found->second;
       if (roles_.of[column] != ColumnRole::kFeature) continue;
       if (found == number_of.end()) {
@@ -176,6 +176,18 @@ class RoleFinder {
                     path_, label, names_[label], choice_.expected->owner, ShownNames(names_)));
   }
 
+  // As a model has the names of columns, which it numbers without the label.
+  Result<std::vector<std::string>> NamesOfModel(size_t label) const {
+    std::vector<std::string> features = names_;
+    if (label < features.size()) features.erase(features.begin() + static_cast<ptrdiff_t>(label));
+    Result<std::vector<std::string>> of_model = ModelFeatureNames(features);
+    if (!of_model.ok()) return of_model.status().Prefixed(path_);
+    if (label < names_.size()) {
+      of_model->insert(of_model->begin() + static_cast<ptrdiff_t>(label), names_[label]);
+    }
+    return of_model;
+  }
+
   Status CheckMissing(const std::vector<bool>& is_there) const {
     const ExpectedFeatures& expected = *choice_.expected;
     std::vector<std::string> missing;
@@ -194,12 +206,14 @@ class RoleFinder {
   }
 
   Status GiveRoles(size_t label) {
-    roles_.has_label = label < columns_;
-    roles_.reads_label = roles_.has_label && !choice_.predicts;
-    if (roles_.has_label) roles_.of[label] = ColumnRole::kLabel;
     const bool predicts = choice_.predicts;
+    roles_.has_label = label < columns_;
+    roles_.reads_label = roles_.has_label && !predicts;
+    if (roles_.has_label) roles_.of[label] = ColumnRole::kLabel;
+    // By name a model's features are what is read, whatever else is there.
+    if (finds_by_name_ && predicts) return {};
     for (const std::string& text : choice_.ignored) {
-      STRATA_TRY(Give(text, label, ColumnRole::kIgnored));
+      if (!finds_by_name_) STRATA_TRY(Give(text, label, ColumnRole::kIgnored));
     }
     STRATA_TRY(Give(choice_.weight, label, predicts ? ColumnRole::kIgnored : ColumnRole::kWeight));
     return Give(choice_.query, label, predicts ? ColumnRole::kIgnored : ColumnRole::kQuery);
@@ -223,6 +237,7 @@ class RoleFinder {
   const size_t columns_;
   const std::string& path_;
   const Finder finder_;
+  bool finds_by_name_ = false;
   ColumnRoles roles_;
 };
 
@@ -241,6 +256,14 @@ bool ExpectedFeatures::have_names() const {
   return different.size() == names.size() && names != DefaultFeatureNames(names.size());
 }
 
+bool ExpectedFeatures::MatchByName(std::span<const std::string> header) const {
+  if (header.empty() || have_names()) return !header.empty();
+  // A header may have given them the names that features without names get.
+  const std::set<std::string_view> own(names.begin(), names.end());
+  return own.size() == names.size() &&
+         std::ranges::any_of(header, [&](const std::string& name) { return own.contains(name); });
+}
+
 std::string ExpectedFeatures::Text() const {
   const std::string count = fmt::format("{} feature{}", names.size(), names.size() == 1 ? "" : "s");
   return have_names() ? fmt::format("{} ({})", count, ShownNames(names)) : count;
@@ -249,8 +272,7 @@ std::string ExpectedFeatures::Text() const {
 Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<std::string> names,
                                       size_t columns, const std::string& path) {
   STRATA_TRY(CheckNames(names, columns, path));
-  const bool by_name =
-      choice.expected != nullptr && choice.expected->have_names() && !names.empty();
+  const bool by_name = choice.expected != nullptr && choice.expected->MatchByName(names);
   RoleFinder finder(choice, std::move(names), columns, path);
   return by_name ? finder.ByName() : finder.ByPlace();
 }

@@ -24,6 +24,8 @@ struct ExpectedFeatures {
 
   // Whether each has a name of its own, and they are more than Column_0, Column_1, ...
   bool have_names() const;
+  // Whether a header's columns are to be found by these names.
+  bool MatchByName(std::span<const std::string> header) const;
   // "3 features (a, b, c)"
   std::string Text() const;
 };

@@ -50,6 +50,13 @@ Result<std::vector<std::string>> TextsOf(std::span<const std::byte> bytes) {
   return texts;
 }
 
+// ", feature 3 is 'a' and 'b'": of two lists that are not the same.
+std::string FirstDifference(std::span<const std::string> a, std::span<const std::string> b) {
+  const auto [at_a, at_b] = std::ranges::mismatch(a, b);
+  if (at_a == a.end() || at_b == b.end()) return "";
+  return fmt::format(", feature {} is '{}' and '{}'", at_a - a.begin(), *at_a, *at_b);
+}
+
 // Where the query ends that the last row before `rank` belongs to.
 uint64_t EndOfQueryBefore(std::span<const EndQueries> ranks, size_t rank) {
   const int64_t query = ranks[rank - 1].last;
@@ -165,9 +172,9 @@ Status AgreeOnColumns(Group& group, const std::string& path,
     };
     return FailTogether(
         group, Invalid(fmt::format(
-                   "the ranks' data do not go together: {}: rank 0 has {}, rank {} has {}: "
+                   "the ranks' data do not go together: {}: rank 0 has {}, rank {} has {}{}: "
                    "expected the same columns in the same order",
-                   path, text_of(0), rank, text_of(rank))));
+                   path, text_of(0), rank, text_of(rank), FirstDifference(names[0], names[rank]))));
   }
   return {};
 }

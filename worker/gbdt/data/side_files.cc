@@ -171,6 +171,12 @@ Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, const 
   return out;
 }
 
+void SayUnusedQueryFile(Disk& disk, const std::string& data_path) {
+  const std::string queries = data_path + ".query";
+  if (!disk.OpenToRead(queries).ok()) return;
+  Log(LogLevel::kInfo, "{}: is not used: the data says which query a row belongs to", queries);
+}
+
 Result<bool> HasPositionFile(Disk& disk, const std::string& data_path) {
   const Status opened = disk.OpenToRead(data_path + ".position").status();
   if (opened.code() == StatusCode::kNotFound) return false;

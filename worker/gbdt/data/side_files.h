@@ -33,6 +33,9 @@ struct SidePart {
 Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, const SidePart& part,
                                 size_t classes, bool has_weights);
 
+// Says that FILE.query is left aside, if there is one: the data says the queries itself.
+void SayUnusedQueryFile(Disk& disk, const std::string& data_path);
+
 // Whether there is FILE.position: LightGBM's places of rows in the lists that people saw.
 Result<bool> HasPositionFile(Disk& disk, const std::string& data_path);
 

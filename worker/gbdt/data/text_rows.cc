@@ -203,8 +203,9 @@ Status TextRows::Wrong(const std::string& what) const {
 Result<double> TextRows::Number(std::string_view text) const {
   double value = 0;
   if (ReadNumber(text, &value)) return value;
-  const bool may_be_names = lines_.from_start() && lines_.lines_read() == 1 &&
-                            !header_.has_value() && !HoldsNumber(line_.text);
+  const bool may_be_names = format_ != TextFormat::kLibsvm && lines_.from_start() &&
+                            lines_.lines_read() == 1 && !header_.has_value() &&
+                            !HoldsNumber(line_.text);
   std::string advice;
   const size_t other = text.find_first_of(";|");
   if (const std::string look = CarriageReturnLook(text); !look.empty()) {

@@ -143,6 +143,7 @@ class Loader {
       STRATA_ASSIGN(data_.share, RowShare::Divide(*group_, data_.rows()));
     }
     if (in_column) {
+      if (share.rank == 0) SayUnusedQueryFile(disk, path_);
       STRATA_ASSIGN(data_.query_begins, QueriesFromColumn(queries_, path_));
       return {};
     }
@@ -225,7 +226,7 @@ class Loader {
 
   Status CheckCategories(const std::string& name, const FeatureSample& sample) const {
     for (const double value : sample.values) {
-      if (!(value >= kCategoryMax + 1.0)) continue;
+      if (CategoryOf(value) <= kCategoryMax) continue;
       return Invalid(fmt::format(
           "{}: categorical_feature {}: {} is too large: expected numbers from 0 to {}: number the "
           "categories anew",

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/human_text.h"
 #include "base/log.h"
 #include "worker/gbdt/model/json_at.h"
 
@@ -58,6 +59,11 @@ class Reader {
                    "expected an object with a whole number as 'feature' and a number as "
                    "'threshold'");
     }
+    for (const auto& [key, value] : node.items()) {
+      if (key == "feature" || key == "threshold" || key == "left" || key == "right") continue;
+      return Wrong(due, fmt::format("unknown key '{}': expected feature, threshold, left and right",
+                                    ShownBytes(key)));
+    }
     const auto feature = node["feature"].get<int64_t>();
     const auto features = static_cast<int64_t>(features_.names.size());
     if (feature < 0 || feature >= features) {
@@ -66,7 +72,8 @@ class Reader {
     const auto used = std::ranges::find(features_.used, static_cast<size_t>(feature));
     if (used == features_.used.end()) {
       return Wrong(due, fmt::format("feature {} ({}) has one value alone in the data, or is left "
-                                    "out by feature_pre_filter: it cannot be split",
+                                    "out by feature_pre_filter or ignore_column: it cannot be "
+                                    "split",
                                     feature, features_.names[static_cast<size_t>(feature)]));
     }
     if (p_.max_depth > 0 && due.depth > p_.max_depth) {
