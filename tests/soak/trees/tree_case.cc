@@ -226,7 +226,9 @@ class Drawer {
     DrawLoss();
     if (case_.world > 1) {
       constexpr std::array kLearners = {"data", "feature", "voting"};
-      Set("tree_learner", kLearners.at(case_.own_files ? 2 * random_.Below(2) : random_.Below(3)));
+      const uint64_t drawn = case_.own_files ? 2 * random_.Below(2) : random_.Below(3);
+      Set("tree_learner",
+          kLearners.at(device_ == "cpu" ? drawn : 0));  // ranks with GPUs divide rows
       if (case_.own_files) Set("pre_partition", "true");
     }
     if (device_ != "cpu") Set("device_type", device_);
