@@ -130,6 +130,7 @@ class Leaves : public GpuLeaves {
       const LeafPlace& leaf = leaves[i].leaf;
       const uint32_t lefts = part_.fetched().nodes[count + 2 * i].count;
       left[i] = lefts;
+      if (leaf.count == 0) continue;  // the place is that of the next leaf, which stays where it is
       const auto side = static_cast<uint8_t>(1 - sides_[leaf.begin]);
       sides_[leaf.begin] = side;
       if (lefts < leaf.count) sides_[leaf.begin + lefts] = side;

@@ -202,11 +202,11 @@ class Checker {
       const double value = evaluated.metrics[m].value;
       const std::string plain = name.starts_with("multi_error@") ? "multi_error" : name;
       // What r2 says is how far it is from 1.
-      const double zero = name == "r2" ? 1 : 0;
+      const double zero = name == "r2" ? -1 : 0;
       const double expected = MetricByHand(plain, case_.metric_parameters, by_hand);
-      Compare(where, "evaluate", zero - value, "by hand", zero - expected, kTolerance);
+      Compare(where, "evaluate", zero + value, "by hand", zero + expected, kTolerance);
       if (case_.drops && !IsSteady(plain, expected, by_hand)) continue;
-      Compare(where, "training", zero - printed.metrics[m].value, "evaluate", zero - value,
+      Compare(where, "training", zero + printed.metrics[m].value, "evaluate", zero + value,
               case_.drops ? kToleranceOfDrops : kTolerance);
     }
     return {};
