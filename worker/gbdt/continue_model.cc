@@ -2,24 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/model_differences.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {
 namespace {
 
-constexpr double kSigmoidDigits = 1e-5;  // model files have six
-
 template <typename T, typename U>
-Status Differs(const TreeParameters& p, const char* what, const T& found, const U& expected) {
+Status Differs(const TreeParameters& p, const std::string& what, const T& found,
+               const U& expected) {
   return Invalid(fmt::format("{}: {} {}, the parameters have {}: they cannot be one model",
                              p.input_model, what, found, expected));
 }
 
-bool UsesSigmoid(const std::string& objective) {
-  return objective == "binary" || objective == "multiclassova";
+Status Differs(const TreeParameters& p, const ModelDifference& difference) {
+  return Differs(p, fmt::format("its {} is", difference.parameter), difference.of_model,
+                 difference.given);
 }
 
 }  // namespace
@@ -31,22 +30,9 @@ Status CheckSameScores(const TreeModel& model, const TreeParameters& p) {
         "neither be refitted nor go on",
         p.input_model, model.foreign_loss));
   }
-  if (model.ObjectiveName() != p.objective) {
-    return Differs(p, "its objective is", model.objective, p.objective);
-  }
-  if (model.classes != static_cast<size_t>(p.num_class)) {
-    return Differs(p, "its num_class is", model.classes, p.num_class);
-  }
-  if (UsesSigmoid(p.objective)) {
-    STRATA_ASSIGN(const double sigmoid, model.Sigmoid());
-    if (std::fabs(sigmoid - p.sigmoid) > kSigmoidDigits * p.sigmoid) {
-      return Differs(p, "its sigmoid is", sigmoid, p.sigmoid);
-    }
-  }
-  STRATA_ASSIGN(const OutputTransform transform, OutputTransform::Of(model));
-  const bool has_root = transform.kind() == OutputTransform::Kind::kSquare;
-  if (has_root != p.reg_sqrt && p.objective.starts_with("regression")) {
-    return Differs(p, "its reg_sqrt is", has_root, p.reg_sqrt);
+  STRATA_TRY(OutputTransform::Of(model).status());
+  for (const ModelDifference& difference : DifferencesFrom(model, p)) {
+    if (difference.parameter != "boosting") return Differs(p, difference);
   }
   return CheckLightGbmCanSay(model).Prefixed(p.input_model);
 }
@@ -56,10 +42,8 @@ Status CheckContinues(const TreeModel& model, const TreeParameters& p, const Tre
   if (model.features() != train.features->names.size()) {
     return Differs(p, "features:", model.features(), train.features->names.size());
   }
-  if (model.average_output != (p.boosting == "rf")) {
-    return Differs(p, "boosting is", model.average_output ? "rf" : "not rf", p.boosting);
-  }
-  return {};
+  const std::vector<ModelDifference> of_boosting = DifferencesFrom(model, p);
+  return of_boosting.empty() ? Status::Ok() : Differs(p, of_boosting.front());
 }
 
 Status AddPredictions(const TreeModel& model, RowSource& source, WorkPool& pool,

@@ -2,6 +2,7 @@
 
 #include "base/output_file.h"
 #include "worker/gbdt/model/model_format.h"
+#include "worker/gbdt/model_differences.h"
 
 namespace strata {
 
@@ -11,6 +12,7 @@ Status RunConvert(const TreeParameters& p, const TreeTaskContext& context, TreeT
   }
   STRATA_ASSIGN(const ModelFormat format, ModelFormatOf(p.model_format));
   STRATA_ASSIGN(const TreeModel model, ReadModelFile(context.disk, p.input_model));
+  STRATA_TRY(CheckNoneContradicts(model, p));
   const Result<std::string> text = WriteModelAs(model, format);
   if (!text.ok()) return text.status().Prefixed(p.input_model);
   STRATA_TRY(WriteOutput(context.disk, p.convert_model, *text));

@@ -11,6 +11,7 @@
 #include "worker/gbdt/data/side_files.h"
 #include "worker/gbdt/metric/metric.h"
 #include "worker/gbdt/model/model_format.h"
+#include "worker/gbdt/model_differences.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict/predictor.h"
 #include "worker/gbdt/predict_task.h"
@@ -27,6 +28,7 @@ class EvaluateTask {
     if (p_.input_model.empty())
       return Invalid("input_model is missing: expected input_model = FILE");
     STRATA_ASSIGN(const TreeModel model, ReadModelFile(context_.disk, p_.input_model));
+    STRATA_TRY(CheckNoneContradicts(model, p_));
     UseObjectiveOf(model);
     const TimeNs begin = context_.clock.Now();
     STRATA_TRY(ReadRows(model));

@@ -13,6 +13,7 @@
 #include "base/print.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/model/model_format.h"
+#include "worker/gbdt/model_differences.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/predict/predictor.h"
@@ -36,6 +37,7 @@ class PredictTask {
     const std::string& path = p_.input_model;
     if (path.empty()) return Invalid("input_model is missing: expected input_model = FILE");
     STRATA_ASSIGN(const TreeModel model, ReadModelFile(context_.disk, path));
+    STRATA_TRY(CheckNoneContradicts(model, p_));
     STRATA_ASSIGN(const PredictOptions options, Options());
     STRATA_ASSIGN(const Predictor predictor, MakePredictor(p_, model, options));
     const TimeNs begin = context_.clock.Now();

@@ -72,6 +72,16 @@ class ColumnsByName : public RanksTraining {
   }
 };
 
+TEST_F(ColumnsByName, ParametersThatContradictTheModelAreRefused) {
+  ASSERT_TRUE(Run("").ok());
+  const std::string convert = fmt::format("convert_model = {}\n", folder_.File("model.cpp"));
+  for (const char* task : {"predict", "evaluate", "convert"}) {
+    EXPECT_THAT(Use(task, "train.csv", convert + "objective = poisson\n"),
+                HasSubstr("objective = poisson contradicts the model"))
+        << task;
+  }
+}
+
 TEST_F(ColumnsByName, PredictionsDoNotDependOnTheOrderOfColumns) {
   ASSERT_TRUE(Run("").ok());
   const std::string expected = Use("predict", "train.csv");
