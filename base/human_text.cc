@@ -9,7 +9,8 @@
 namespace strata {
 namespace {
 
-// Bytes of the UTF-8 character at the front; 0: it is none, or one that terminals obey.
+// Bytes of the UTF-8 character at the front; 0: it is none, or one that terminals obey or do not
+// show.
 size_t PrintableLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
@@ -18,7 +19,8 @@ size_t PrintableLength(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  return byte(0) == 0xc2 && byte(1) < 0xa0 ? 0 : length;
+  if (byte(0) == 0xc2 && byte(1) < 0xa0) return 0;
+  return text.starts_with("\xef\xbb\xbf") ? 0 : length;  // a byte order mark shows nothing
 }
 
 }  // namespace

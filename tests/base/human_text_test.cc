@@ -51,6 +51,9 @@ TEST(HumanText, BytesOfFilesAreShownSoThatNoTerminalObeysThem) {
   EXPECT_EQ(ShownBytes(std::string_view("\x1b[31m\0\t\x7f", 8)), R"(\x1b[31m\x00\t\x7f)");
   EXPECT_EQ(ShownBytes("\xff\xc3"), R"(\xff\xc3)");
   EXPECT_EQ(ShownBytes("\xc2\x9b"), R"(\xc2\x9b)");  // a control character, too
+  EXPECT_EQ(ShownBytes("\xef\xbb\xbf"
+                       "1"),
+            R"(\xef\xbb\xbf1)");  // a byte order mark
   EXPECT_EQ(ShownBytes("12345", 4), "1234...");
   EXPECT_EQ(ShownBytes("12345", 5), "12345");
 }

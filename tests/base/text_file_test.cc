@@ -24,5 +24,31 @@ TEST(TextFile, AByteOrderMarkIsNoPartOfTheText) {
   }
 }
 
+TEST(TextFile, Utf8IsToldFromOtherBytes) {
+  for (const char* text : {"", "a,b", "Z\xc3\xbcrich", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+                           "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  }
+  for (const char* text :
+       {"Z\xfcrich", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80",
+        "\xf4\x90\x80\x80", "\xe2\x82", "\x80", "a\xe2\x82z"}) {
+    EXPECT_FALSE(IsUtf8(text)) << text;
+  }
+}
+
+TEST(TextFile, Utf16IsAnErrorThatSaysSo) {
+  using std::string_literals::operator""s;
+  for (const std::string& text : {"\xff\xfe"
+                                  "a\0"s,
+                                  "\xfe\xff\0a"s, "a\0b\0"s, "\0a\0b"s}) {
+    SimDisk disk;
+    ASSERT_TRUE(WriteFileAtomically(disk, "f", text).ok());
+    const Result<std::string> read = ReadTextFile(disk, "f", 100);
+    EXPECT_EQ(read.status().code(), StatusCode::kInvalid);
+    EXPECT_EQ(read.status().message().substr(0, 46),
+              "f: expected text in UTF-8, found UTF-16: conve");
+  }
+}
+
 }  // namespace
 }  // namespace strata
