@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "base/human_text.h"
 #include "base/text_file.h"
+#include "worker/config_look.h"
 #include "worker/data/columns.h"
 #include "worker/tree_settings.h"
 
@@ -354,7 +356,9 @@ Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
                           std::span<const std::string> overrides, const std::string& task) {
   Result<std::string> text = ReadTextFile(disk, path, kJobBytesMax);
   if (!text.ok()) return text.status().Prefixed("the job file");
-  return ParseJob(*text, path, overrides, task);
+  Result<JobConfig> job = ParseJob(*text, path, overrides, task);
+  if (job.ok()) return job;
+  return WithConfigLook(disk, path, ConfigKind::kJob, job.status());
 }
 
 Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) {

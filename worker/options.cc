@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 
 #include "base/output_file.h"
 #include "base/print.h"
 #include "base/text_file.h"
+#include "worker/config_look.h"
 #include "worker/gbdt/tree_outputs.h"
 #include "worker/tree_ranks.h"
 
@@ -63,7 +65,8 @@ Status LoadClusterFile(Disk& disk, const std::map<std::string, std::string>& fla
   if (config == flags.end() || config->second.empty()) return {};
   const Result<std::string> text = ReadTextFile(disk, config->second, kConfigBytesMax);
   if (!text.ok()) return Invalid(text.status().message()).Prefixed("--config");
-  return settings->LoadToml(*text, config->second);
+  return WithConfigLook(disk, config->second, ConfigKind::kCluster,
+                        settings->LoadToml(*text, config->second));
 }
 
 // What trees take from elsewhere.
@@ -125,22 +128,29 @@ Result<std::string> TakeConf(std::vector<std::string>* words) {
 Result<std::string> FindConf(const Settings& worker, std::vector<std::string>* words) {
   const std::string& flag = worker.Text("lightgbm_conf");
   const bool has_job = !worker.Text("job").empty();
-  std::string conf;
-  if (!has_job) {
-    STRATA_ASSIGN(conf, TakeConf(words));
-  }
+  STRATA_ASSIGN(const std::string conf, TakeConf(words));
   if (has_job && !flag.empty()) {
     return Invalid("--job and --lightgbm_conf exclude each other: give one");
+  }
+  if (has_job && !conf.empty()) {
+    return Invalid(fmt::format("--job and config={} exclude each other: give one", conf));
   }
   if (!conf.empty() && !flag.empty()) {
     return Invalid("--lightgbm_conf and config exclude each other: give one");
   }
   if (!has_job && conf.empty() && flag.empty()) {
     return Invalid(
-        "--job is missing: expected --job=FILE, the job file, or --lightgbm_conf=FILE; --help "
-        "lists all flags");
+        "--job is missing: expected --job=FILE, the job file, or config=FILE (the same as "
+        "--lightgbm-conf=FILE), a train.conf; --help lists all flags");
   }
   return conf.empty() ? flag : conf;
+}
+
+Result<TreeParameters> LoadConf(Disk& disk, const std::string& path,
+                                std::span<const std::string> overrides) {
+  Result<TreeParameters> loaded = LoadLightGbmConf(disk, path, overrides);
+  if (loaded.ok()) return loaded;
+  return WithConfigLook(disk, path, ConfigKind::kLightGbmConf, loaded.status());
 }
 
 Status CheckOutputs(const WorkerOptions& options) {
@@ -209,7 +219,7 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   if (!conf.empty()) {
     STRATA_TRY(CheckTreeFlags(worker));
     if (worker.IsSet("task")) overrides.push_back("task=" + worker.Text("task"));
-    STRATA_ASSIGN(options.trees, LoadLightGbmConf(disk, conf, overrides));
+    STRATA_ASSIGN(options.trees, LoadConf(disk, conf, overrides));
     STRATA_ASSIGN(const bool listed, AddMachines(disk, *options.trees, in_cluster, &config));
     STRATA_TRY(CheckRankHasList(config, "machine_list_filename, machines, "));
     if (listed) options.cluster = config;

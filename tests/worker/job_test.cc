@@ -298,6 +298,12 @@ TEST(Job, MissingFileIsNotFound) {
   EXPECT_TRUE(LoadJob(disk, "job.toml", {}).ok());
   disk.files["job.toml"] = "\xef\xbb\xbf" + disk.files["job.toml"];
   EXPECT_TRUE(LoadJob(disk, "job.toml", {}).ok()) << "with a byte order mark";
+  disk.files["train.conf"] = "# a conf\n\nobjective = binary\ndata = a.csv\n";
+  EXPECT_THAT(LoadJob(disk, "train.conf", {}).status().message(),
+              HasSubstr("train.conf: expected a job file, found 'objective = binary', as a "
+                        "train.conf begins: give it by config=FILE"));
+  disk.files["job.toml"] = "[job]\nsead = 3\n";
+  EXPECT_THAT(LoadJob(disk, "job.toml", {}).status().message(), HasSubstr("job.toml:2:1"));
 }
 
 constexpr const char* kTreesJob = R"([job]

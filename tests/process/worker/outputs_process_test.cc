@@ -79,8 +79,25 @@ TEST_F(WorkerOutputs, TheConfIsNamedAsLightGbmHasIt) {
   const std::pair<std::vector<std::string>, std::string> mistakes[] = {
       {{"config=train.conf", "config_file=other.conf"}, "exclude each other"},
       {{"config=train.conf", "--lightgbm-conf=train.conf"}, "exclude each other"},
+      {{"config=train.conf", "--job=job.toml"}, "--job and config=train.conf exclude each other"},
+      {{}, "config=FILE"},
       {{"config="}, "expected config=FILE"},
       {{"config=none.conf"}, "cannot open none.conf"}};
+  for (const auto& [arguments, message] : mistakes) {
+    const ProcessResult run = Run(arguments);
+    EXPECT_EQ(run.end, (ProcessEnd{2, 0})) << message;
+    EXPECT_THAT(run.errors, HasSubstr(message));
+  }
+}
+
+TEST_F(WorkerOutputs, AFileInThePlaceOfAnotherKindIsNamedWithTheWayToGiveIt) {
+  WriteWholeFile(folder_.File("wide.conf"), std::string("d\0a\0t\0a\0=\0x\0", 12));
+  const std::pair<std::vector<std::string>, std::string> mistakes[] = {
+      {{"--job=train.conf"}, "as a train.conf begins: give it by config=FILE"},
+      {{"--config=train.conf"}, "as a train.conf begins: give it by config=FILE"},
+      {{"--config=job.toml"}, "as a job file begins: give it by --job=FILE"},
+      {{"config=job.toml"}, "as a job file begins: give it by --job=FILE"},
+      {{"config=wide.conf"}, "wide.conf: expected text in UTF-8, found UTF-16"}};
   for (const auto& [arguments, message] : mistakes) {
     const ProcessResult run = Run(arguments);
     EXPECT_EQ(run.end, (ProcessEnd{2, 0})) << message;
