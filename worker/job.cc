@@ -97,12 +97,18 @@ void ListSettings(const Settings& settings, JobConfig* job) {
   }
 }
 
+// A command line has no easy way to write the character itself.
+std::string Delimiter(const std::string& text) {
+  return text == "\\t" || text == "tab" ? "\t" : text;
+}
+
 Status ReadFormat(const Settings& settings, CsvFormat* format) {
-  const std::string& delimiter = settings.Text("data.delimiter");
+  const std::string delimiter = Delimiter(settings.Text("data.delimiter"));
   if (delimiter.size() != 1 || std::string_view("\"\n\r").find(delimiter[0]) != std::string::npos) {
     return Wrong(
         settings, "data.delimiter",
-        fmt::format("must be one character, not a quote or a line end; found '{}'", delimiter));
+        fmt::format("must be one character, not a quote or a line end, or \\t, or tab; found '{}'",
+                    ShownBytes(delimiter)));
   }
   format->delimiter = delimiter[0];
   format->header = settings.Bool("data.header");

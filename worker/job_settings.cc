@@ -91,12 +91,16 @@ constexpr Setting kJobRows[] = {
         "directory."),
     Row("data.test", kText, "", "File of rows to evaluate and to predict."),
     Choice("data.format", "csv", "csv", "How the files are written."),
-    Row("data.delimiter", kText, ",", "The one character between two fields, such as \"\\t\"."),
+    Row("data.delimiter", kText, ",",
+        "The one character between two fields, such as \";\". \"\\t\", \\t on the command line and "
+        "the word tab mean the tab."),
     Row("data.header", kBool, "false", "The first line of a file names its columns."),
     Row("data.columns", kTextList, "",
         "The names of the columns, in order, of files without a header."),
     Row("data.missing", kTextList, "",
-        "Fields that mean that there is no value. The empty field always does."),
+        "Fields that mean that there is no value. The empty field always does. A saved model does "
+        "not hold this list, nor data.trim: evaluate and predict with those of its training. "
+        "In numeric columns of job files, nan and NA are unreadable unless they are listed."),
     Row("data.trim", kBool, "true", "Blanks around a field do not belong to it."),
     Row("data.comment", kText, "",
         "Lines that begin with this text are skipped. Empty: there are no comments."),

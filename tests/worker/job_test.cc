@@ -177,6 +177,18 @@ TEST(Job, KeysOfLightGbmThatAreNoneOfGbdtSayWhereTheyBelong) {
       << flag.message();
 }
 
+TEST(Job, TheTabHasNamesThatACommandLineCanSay) {
+  for (const char* name : {"\\t", "tab", "\t"}) {
+    const std::vector<std::string> overrides = {fmt::format("data.delimiter={}", name)};
+    const Result<JobConfig> job = ParseJob(With("\"\\t\"", "\";\""), "j", overrides);
+    ASSERT_TRUE(job.ok()) << job.status().ToString();
+    EXPECT_EQ(job->data.format.delimiter, '\t') << name;
+    const Result<JobConfig> in_file = ParseJob(With("\"\\t\"", "'\\t'"), "j", {});
+    ASSERT_TRUE(in_file.ok()) << in_file.status().ToString();
+    EXPECT_EQ(in_file->data.format.delimiter, '\t');
+  }
+}
+
 TEST(Job, MistakesAreNamedWithFileAndLine) {
   const std::pair<std::string, const char*> cases[] = {
       {With("seed = 9", "sead = 9"), "dir/job.toml:3:1: unknown key 'job.sead'"},
