@@ -227,6 +227,12 @@ Status ReadData(const Settings& settings, const std::string& file, JobConfig* jo
   return PlanColumns(data.format.columns, data, settings.Origin("data.columns"), true).status();
 }
 
+bool HasTexts(const DataSpec& data) {
+  return std::ranges::any_of(data.features, [](const FeatureSpec& feature) {
+    return feature.kind == FeatureKind::kCategorical;
+  });
+}
+
 float FloatOf(const Settings& settings, std::string_view key) {
   return static_cast<float>(settings.Float(key));
 }
@@ -349,6 +355,12 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   if (job.dictionary && job.model_path.empty()) {
     return Wrong(settings, "output.dictionary",
                  "needs output.model, which is empty: name the folder of the model");
+  }
+  if (job.dictionary && !HasTexts(job.data)) {
+    job.warnings.push_back(
+        fmt::format("{}: output.dictionary: no [[feature]] is of kind categorical, so that "
+                    "dictionary.csv will hold no texts",
+                    settings.Origin("output.dictionary")));
   }
   job.checkpoint = {.folder = JobPath(settings, "checkpoint.folder", file),
                     .every_steps = CountOf(settings, "checkpoint.every_steps"),

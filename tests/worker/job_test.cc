@@ -291,6 +291,17 @@ TEST(Job, SettingsWithoutEffectAreWarnedOf) {
                   HasSubstr("job.toml:35:1: model.dropout has no effect")));
 }
 
+TEST(Job, ADictionaryWithoutTextsIsWarnedOf) {
+  const std::vector<std::string> dictionary = {"output.dictionary=true", "output.model=m"};
+  const std::string numbers =
+      With("columns = [\"city\"]", "kind = \"numeric\"\ncolumns = [\"city\"]");
+  const Result<JobConfig> job = ParseJob(numbers, "job.toml", dictionary);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_THAT(job->warnings,
+              ElementsAre(HasSubstr("output.dictionary: no [[feature]] is of kind categorical")));
+  EXPECT_THAT(ParseJob(kJob, "job.toml", dictionary)->warnings, testing::IsEmpty());
+}
+
 TEST(Job, HeaderLeavesColumnsToTheData) {
   std::string text = With("columns = [\"age\", \"city\", \"w\", \"id\", \"y\"]", "header = true");
   const Result<JobConfig> job = ParseJob(text, "job.toml", {});
