@@ -86,7 +86,7 @@ std::string AdviceFor(const std::string& line, const DataSpec& spec) {
   if (std::string look = ForeignTextLook(line); !look.empty()) {
     return fmt::format("The first line looks like {}.", look);
   }
-  if (const std::string look = CarriageReturnLook(line); !look.empty()) {
+  if (const std::string look = HiddenLook(line); !look.empty()) {
     return fmt::format("In the first line, {}.", look);
   }
   if (LooksLikeLibsvm(line)) {
@@ -102,6 +102,22 @@ std::string AdviceFor(const std::string& line, const DataSpec& spec) {
       "The first line's fields seem to be separated by '{}', not by '{}': set data.delimiter = "
       "\"{}\".",
       shown, ShownBytes({&format.delimiter, 1}), shown);
+}
+
+// What was wrong with the first line, and what it looks like, where that is known.
+Status WithAdvice(const Status& why, const std::string& advice) {
+  return advice.empty() ? why : Invalid(fmt::format("{}. {}", why.message(), advice));
+}
+
+// Whether a header has numbers for names, and none of those that the job uses.
+bool LooksLikeData(const std::vector<std::string>& columns, const DataSpec& spec) {
+  std::vector<std::string> used = FeatureColumns(spec);
+  used.insert(used.end(), spec.ignore.begin(), spec.ignore.end());
+  used.insert(used.end(), {spec.label, spec.weight, spec.query});
+  double number = 0;
+  return std::ranges::any_of(columns,
+                             [&](const auto& text) { return ParseNumber(text, &number); }) &&
+         std::ranges::none_of(columns, [&](const auto& text) { return Contains(used, text); });
 }
 
 }  // namespace
@@ -125,17 +141,20 @@ Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk, const std::string
   std::string where = path;
   if (spec.format.header) {
     Result<std::vector<std::string>> header = ReadHeader(*first, spec.format);
-    if (!header.ok()) return header.status().Prefixed(path);
+    if (!header.ok()) return WithAdvice(header.status().Prefixed(path), advice);
     columns = std::move(header).value();
     where = fmt::format("{}:{}", path, first->number);
+    if (advice.empty() && LooksLikeData(columns, spec)) {
+      return Invalid(
+          fmt::format("{}: expected the names of columns, found '{}', which looks like a row of "
+                      "data: set data.header = false, and list the names in data.columns",
+                      where, ShownBytes(first->text)));
+    }
     source.data_begin = first->end;
     source.data_first_line = first->number + 1;
   }
   Result<ColumnPlan> plan = PlanColumns(columns, spec, where, options.labels_required);
-  if (!plan.ok()) {
-    if (advice.empty()) return plan.status();
-    return Invalid(fmt::format("{}. {}", plan.status().message(), advice));
-  }
+  if (!plan.ok()) return WithAdvice(plan.status(), advice);
   std::unique_ptr<CsvReader> reader(
       new CsvReader(std::move(source), path, spec, std::move(plan).value(), options));
   if (!spec.format.header) reader->bad_.SetAdvice(advice);
@@ -200,10 +219,12 @@ LineReader::Options CsvReader::RangeOptions(Share share, bool to_end) const {
 std::string CsvReader::ReadRow(const Line& line, CsvRow* row) {
   const CsvFormat& format = spec_.format;
   row->offset = line.offset;
+  if (line.text.starts_with(kByteOrderMark)) return HiddenLook(line.text);
   const char* why = SplitCsvLine(line.text, format.delimiter, format.trim, &fields_);
   if (why != nullptr) return why;
   if (fields_.fields.size() != plan_.names.size()) {
-    return fmt::format("{} columns, expected {}", fields_.fields.size(), plan_.names.size());
+    return fmt::format("{}, expected {}", Counted(fields_.fields.size(), "column"),
+                       plan_.names.size());
   }
   if (NamesColumns()) {
     return format.header ? "the header is repeated: remove the line"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/human_text.h"
+
 namespace strata {
 
 Result<std::unique_ptr<CsvSource>> CsvSource::Make(std::unique_ptr<CsvReader> reader,
@@ -20,9 +22,9 @@ Result<std::unique_ptr<CsvSource>> CsvSource::Make(std::unique_ptr<CsvReader> re
   }
   if (expected.size() != features.size()) {
     return Invalid(
-        fmt::format("[[feature]]: the job file has {} features, but the model was trained with {}: "
+        fmt::format("[[feature]]: the job file has {}, but the model was trained with {}: "
                     "use the job file that trained it",
-                    expected.size(), features.size()));
+                    Counted(expected.size(), "feature"), features.size()));
   }
   return std::unique_ptr<CsvSource>(new CsvSource(std::move(reader), std::move(features)));
 }

@@ -39,7 +39,9 @@ constexpr Look kLooks[] = {
     {"\xfd\x37zXZ"sv, "compressed with xz: unpack it first (unxz FILE)"},
     {"BZh"sv, "compressed with bzip2: unpack it first (bunzip2 FILE)"},
     {"\x04\x22\x4d\x18"sv, "compressed with lz4: unpack it first (unlz4 FILE)"},
+    {"\x1f\x9d"sv, "compressed with compress: unpack it first (gunzip FILE)"},
     {"7z\xbc\xaf"sv, "a 7z archive: unpack it first"},
+    {"Rar!\x1a\x07"sv, "a RAR archive: unpack it first"},
     {"\xd0\xcf\x11\xe0"sv, "an old Excel file: save the sheet as CSV"},
     {"\x93NUMPY"sv,
      "a NumPy array: a train.conf reads it under a name that ends in .npy; for a job file write it "
@@ -60,6 +62,12 @@ std::string_view ZipLook(std::string_view head) {
   return "a zip archive: unpack it first (unzip FILE)";
 }
 
+// Its mark stands behind the first file's name and numbers.
+bool IsTar(std::string_view head) {
+  constexpr size_t kMarkBegin = 257;
+  return head.size() > kMarkBegin && head.substr(kMarkBegin).starts_with("ustar");
+}
+
 // Bytes that no text has.
 bool IsControl(char c) { return static_cast<unsigned char>(c) < '\t'; }
 
@@ -72,6 +80,7 @@ std::string_view BinaryLook(std::string_view head) {
     if (!printable || std::ranges::any_of(head, IsControl)) return look.look;
   }
   if (head.starts_with("PK\x03\x04"sv) || head.starts_with("PK\x05\x06"sv)) return ZipLook(head);
+  if (IsTar(head)) return "a tar archive: unpack it first (tar -xf FILE)";
   if (4 * static_cast<size_t>(std::ranges::count_if(head, IsControl)) > head.size()) {
     return "bytes that are no UTF-8 text (UTF-16, perhaps: iconv -f UTF-16 -t UTF-8 FILE)";
   }
@@ -116,12 +125,12 @@ bool IsLabelAndPairs(std::string_view line, int colons) {
 
 }  // namespace
 
-Status CheckIsText(const File& file, const std::string& path) {
+Status CheckIsText(const File& file, const std::string& path, std::string_view expected) {
   char bytes[kHeadBytes];
   STRATA_ASSIGN(const size_t read, file.ReadAt(0, std::as_writable_bytes(std::span(bytes))));
   const std::string_view look = BinaryLook({bytes, read});
   if (look.empty()) return {};
-  return Invalid(fmt::format("{}: expected rows as text, found {}", path, look));
+  return Invalid(fmt::format("{}: expected {}, found {}", path, expected, look));
 }
 
 std::string ForeignTextLook(std::string_view line) {
@@ -134,6 +143,9 @@ std::string ForeignTextLook(std::string_view line) {
   }
   if (line.starts_with("<?xml") || line.starts_with("<!DOCTYPE") || line.starts_with("<html")) {
     return "XML or HTML: give the file of rows itself";
+  }
+  if (line.starts_with("@relation") || line.starts_with("@RELATION")) {
+    return "ARFF: write it as CSV";
   }
   if (IsLabelAndPairs(line, 2)) {
     return "libffm (label field:index:value): trees of a train.conf read it as libsvm once the "
@@ -153,7 +165,12 @@ Status WithForeignLook(const Status& status, const File& file, const std::string
                       : Invalid(fmt::format("{}: looks like {}", path, look));
 }
 
-std::string CarriageReturnLook(std::string_view text) {
+std::string HiddenLook(std::string_view text) {
+  if (text.find(kByteOrderMark) != text.npos) {
+    return "a byte order mark (\\xef\\xbb\\xbf) stands inside the file, as where files were "
+           "joined: "
+           "remove it";
+  }
   const size_t end = text.find('\r');
   if (end == text.npos || text.find_first_not_of(" \t\r", end) == text.npos) return "";
   return "lines seem to end with carriage returns alone: convert them (tr '\\r' '\\n' < FILE)";

@@ -12,9 +12,10 @@
 
 namespace strata {
 
-// kInvalid when the file's first bytes are not those of a text in UTF-8: names the path, the kind
-// of file and the step that helps. OK for texts, whatever they hold.
-Status CheckIsText(const File& file, const std::string& path);
+// kInvalid when the file's first bytes are not those of a text in UTF-8: names the path, what was
+// expected, the kind of file and the step that helps. OK for texts, whatever they hold.
+Status CheckIsText(const File& file, const std::string& path,
+                   std::string_view expected = "rows as text");
 
 // Whether a text's line looks like JSON, XML, HTML or libffm: which, and the step that helps.
 // Otherwise "".
@@ -24,8 +25,9 @@ std::string ForeignTextLook(std::string_view line);
 // markup, which may have no lines, it says that instead.
 Status WithForeignLook(const Status& status, const File& file, const std::string& path);
 
-// "" unless the text goes on after a carriage return, which old Macs ended lines with: what to do.
-std::string CarriageReturnLook(std::string_view text);
+// "" unless the text holds a byte order mark, or goes on after a carriage return, which old Macs
+// ended lines with: what to do.
+std::string HiddenLook(std::string_view text);
 
 // Whether a line looks like libsvm: "label index:value ...".
 bool LooksLikeLibsvm(std::string_view line);

@@ -233,6 +233,11 @@ TEST(CsvReader, OtherKindsOfFilesAreNamed) {
       {"PAR1" + zeros, "d.csv: expected rows as text, found a Parquet file: write it as CSV"},
       {"\x1f\x8b\x08" + zeros, "found compressed with gzip: unpack it first (gunzip FILE)"},
       {"\x28\xb5\x2f\xfd" + zeros, "found compressed with zstd"},
+      {"data.csv" + std::string(249, '\0') + "ustar\0" + std::string(3000, 'a'),
+       "found a tar archive: unpack it first (tar -xf FILE)"},
+      {"Rar!\x1a\x07" + zeros, "found a RAR archive"},
+      {"\x1f\x9d\x90" + zeros, "found compressed with compress"},
+      {"@relation r\n", "looks like ARFF"},
       {"PK\x03\x04" + zeros + "data.csv", "found a zip archive: unpack it first"},
       {"PK\x03\x04" + zeros + "[Content_Types].xml", "found an Excel file: save the sheet as CSV"},
       {"\x93NUMPY" + zeros, "found a NumPy array"},
@@ -259,9 +264,35 @@ TEST(CsvReader, OtherKindsOfFilesAreNamed) {
   spec.format.header = true;
   EXPECT_THAT(ReadAll("x;city;y\n1;a;0\n", spec).status.message(),
               HasSubstr("set data.delimiter = \";\""));
-  EXPECT_THAT(ReadAll("{\"x\": 1}\n", spec).status.message(), HasSubstr("looks like JSON"));
+  for (const char* json : {"{\"x\": 1}\n", "{\"x\":1,\"city\":\"a\",\"y\":0}\n"}) {
+    EXPECT_THAT(ReadAll(json, spec).status.message(), HasSubstr("looks like JSON")) << json;
+  }
+  EXPECT_THAT(ReadAll("\"x\";\"city\";\"y\"\n", spec).status.message(),
+              HasSubstr("set data.delimiter = \";\""));
   const std::string endless = "[{\"x\": " + std::string(LineReader::kLineBytesMax, '1');
   EXPECT_THAT(ReadAll(endless, spec).status.message(), HasSubstr("d.csv: looks like JSON"));
+}
+
+TEST(CsvReader, AFirstRowOfDataInThePlaceOfAHeaderIsNamed) {
+  DataSpec spec = SpecOf({});
+  spec.format.header = true;
+  for (const char* text : {"0,a,1\n1,b,0\n", "0.5,0.5,1\n", "-1e3,x,z\n"}) {
+    EXPECT_THAT(ReadAll(text, spec).status.message(),
+                testing::AllOf(HasSubstr("d.csv:1: expected the names of columns, found '"),
+                               HasSubstr("looks like a row of data: set data.header = false")))
+        << text;
+  }
+  EXPECT_THAT(ReadAll("x,2019,y\n1,a,0\n", spec).status.message(), HasSubstr("no column 'city'"))
+      << "names that the job uses are a header's";
+  EXPECT_THAT(ReadAll("a,b,c\n1,a,0\n", spec).status.message(), HasSubstr("the columns are"));
+}
+
+TEST(CsvReader, AByteOrderMarkInsideTheFileIsNamed) {
+  const Outcome outcome = ReadAll(
+      "1,a,0\n\xef\xbb\xbf"
+      "2,b,1\n",
+      SpecOf());
+  EXPECT_THAT(outcome.status.message(), HasSubstr("a byte order mark (\\xef\\xbb\\xbf) stands"));
 }
 
 TEST(CsvReader, AFewOddLinesAreNoOtherKindOfFile) {

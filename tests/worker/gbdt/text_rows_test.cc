@@ -180,6 +180,11 @@ TEST(TextRows, BadTextSaysWhatWhereAndWhy) {
        {},
        "data:1: expected a number, found 'y': a first line of names needs header"},
       {"1,2\r0,3\r", {}, "found '2\\x0d0': lines seem to end with carriage returns alone"},
+      {"1,2\n\xef\xbb\xbf"
+       "0,3\n",
+       {},
+       "data:2: expected a number, found '\\xef\\xbb\\xbf0': a byte order mark (\\xef\\xbb\\xbf) "
+       "stands inside the file"},
       {"1,Private\n0,Private\n",
        {},
        "data:1: expected a number, found 'Private': job files (--job) read texts as categories"},

@@ -208,7 +208,7 @@ Result<double> TextRows::Number(std::string_view text) const {
                             !HoldsNumber(line_.text);
   std::string advice;
   const size_t other = text.find_first_of(";|");
-  if (const std::string look = CarriageReturnLook(text); !look.empty()) {
+  if (const std::string look = HiddenLook(text); !look.empty()) {
     advice = ": " + look;
   } else if (other != text.npos && ReadNumber(text.substr(0, other), &value)) {
     advice = ": " + OtherDelimiter(text[other]);
