@@ -393,6 +393,8 @@ std::vector<Case> OtherFileCases() {
       side(".weight", "1\n2\n", ": 2 weights, but the data has 60 rows: expected as many"),
       side(".weight", Lines("-1", 60), ":1: expected one weight of at least 0"),
       side(".weight", Lines("x", 60), ":1: expected numbers, found 'x'"),
+      side(".weight", "\x1f\x8b\x08\x01", ": expected numbers as text, found compressed with gzip"),
+      side(".query", "\x1f\x8b\x08\x01", ": expected numbers as text, found compressed with gzip"),
       side(".query", "30\n31\n",
            ": queries of 61 rows together, but the data has 60 rows: expected as many"),
       side(".query", "30.5\n29.5\n", ":1: expected one number of rows"),

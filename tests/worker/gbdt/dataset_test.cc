@@ -102,7 +102,7 @@ TEST_F(TreeDatasetTest, WhatDoesNotFitIsSaid) {
               "d.query: queries of 4 rows together, but the data has 3 rows");
   ExpectWrong(with(".query", "1.5\n1.5\n"), "d.query:1: expected one number of rows");
   ExpectWrong(with(".init", "1\n2\n"), "d.init: scores of 2 rows, but the data has 3 rows");
-  ExpectWrong(with(".init", "1 2\n2 3\n1 1\n"), "d.init:1: expected 1 scores, found 2");
+  ExpectWrong(with(".init", "1 2\n2 3\n1 1\n"), "d.init:1: expected 1 score, found 2");
   disk_.files["labels"] = "1\n0\n";
   ExpectWrong(Load("labels", Small()), "there is no feature");
   DatasetOptions options = Small();

@@ -137,5 +137,34 @@ TEST(ModelFormat, ConvertWritesAnyFormatFromAnyModel) {
             std::string::npos);
 }
 
+TEST(ModelFormat, AByteOrderMarkIsNoPartOfAModel) {
+  SimDisk disk;
+  const TreeModel model = ModelOf("binary");
+  for (const ModelFormat format : {ModelFormat::kLightGbm, ModelFormat::kXgboost}) {
+    const std::string text = *WriteModelAs(model, format);
+    ASSERT_TRUE(WriteFileAtomically(disk, "m", "\xef\xbb\xbf" + text).ok());
+    const Result<TreeModel> read = ReadModelFile(disk, "m");
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    EXPECT_EQ(read->trees.size(), model.trees.size());
+  }
+}
+
+TEST(ModelFormat, FilesThatHoldNoModelAreNamed) {
+  const std::pair<std::string, const char*> cases[] = {
+      {Golden("gbdt/binary.dump.json"), "m: a dump of a model"},
+      {*WriteModelAs(ModelOf("binary"), ModelFormat::kJson), "m: a dump of a model"},
+      {"[\n  { \"nodeid\": 0, \"depth\": 0 }]", "m: a dump of a model"},
+      {"booster[0]:\n0:[f2<2.45] yes=1,no=2,missing=2\n", "m: a dump of a model"},
+      {"\x1f\x8b\x08\x01", "m: expected a model as text, found compressed with gzip"},
+      {"\x80\x04\x95\x01", "m: expected a model as text, found a Python pickle"}};
+  for (const auto& [text, message] : cases) {
+    SimDisk disk;
+    ASSERT_TRUE(WriteFileAtomically(disk, "m", text).ok());
+    const Status status = ReadModelFile(disk, "m").status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << status.ToString();
+    EXPECT_EQ(status.message().substr(0, std::string_view(message).size()), message);
+  }
+}
+
 }  // namespace
 }  // namespace strata

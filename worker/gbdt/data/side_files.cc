@@ -11,6 +11,7 @@
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/text_file.h"
+#include "worker/data/file_look.h"
 #include "worker/data/line_reader.h"
 
 namespace strata {
@@ -22,6 +23,7 @@ constexpr double kRowsOfQueryMax = 1e15;
 Status ForEachLine(Disk& disk, const std::string& path,
                    const std::function<Status(const std::vector<double>&, uint64_t)>& use) {
   STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(path));
+  STRATA_TRY(CheckIsText(*file, path, "numbers as text"));
   STRATA_ASSIGN(const uint64_t size, file->Size());
   STRATA_ASSIGN(const uint64_t begin, TextBegin(*file));
   LineReader lines(file.get(), {.range = {0, size}, .data_begin = begin, .size = size});
@@ -142,8 +144,8 @@ Status ReadInitScores(Disk& disk, const std::string& path, const SidePart& part,
   RowWalk walk(part);
   STRATA_TRY(ForEachLine(disk, path, [&](const std::vector<double>& numbers, uint64_t line) {
     if (numbers.size() != classes) {
-      return Invalid(
-          fmt::format("{}:{}: expected {} scores, found {}", path, line, classes, numbers.size()));
+      return Invalid(fmt::format("{}:{}: expected {}, found {}", path, line,
+                                 Counted(classes, "score"), numbers.size()));
     }
     if (const std::optional<size_t> row = walk.Next(); row.has_value()) {
       for (size_t k = 0; k < classes; ++k) scores[k * part.rows + *row] = numbers[k];
