@@ -469,6 +469,13 @@ Status ReadSecret(const Settings& settings, Disk& disk, ClusterConfig* config) {
   if (!text.ok()) {
     return Invalid(fmt::format("{}: cannot read the secret: {}", origin, text.status().message()));
   }
+  if (text->starts_with(kByteOrderMark)) {
+    return Invalid(fmt::format(
+        "{}: {} begins with a byte order mark, which an editor added and which would "
+        "belong to the secret: save the file without it (sed -i '1s/^\\xef\\xbb\\xbf//' "
+        "FILE)",
+        origin, path));
+  }
   const size_t end = text->find_last_not_of(" \t\r\n");
   if (end == std::string::npos) {
     return Invalid(

@@ -8,6 +8,8 @@
 
 #include <vector>
 
+#include "base/text_file.h"
+
 namespace strata {
 namespace {
 
@@ -36,7 +38,7 @@ std::string Reason() {
 }
 
 Result<std::string> ReadPem(Disk& disk, const std::string& path, std::string_view what) {
-  auto text = ReadFile(disk, path, kPemBytesMax);
+  auto text = ReadTextFile(disk, path, kPemBytesMax);
   if (!text.ok()) {
     return Invalid(fmt::format("cannot read the {}: {}", what, text.status().message()));
   }

@@ -9,6 +9,7 @@
 
 #include "base/failpoint.h"
 #include "base/human_text.h"
+#include "base/text_file.h"
 #include "storage/checkpoint/part_writer.h"
 
 namespace strata {
@@ -124,7 +125,7 @@ Status CheckNames(std::span<const Attachment> attachments) {
 Result<CheckpointManifest> ReadCheckpointManifest(Disk& disk, const std::string& root,
                                                   uint32_t number) {
   const std::string path = ManifestPath(root, number);
-  const auto text = ReadFile(disk, path, format::kCheckpointManifestBytesMax);
+  const auto text = ReadTextFile(disk, path, format::kCheckpointManifestBytesMax);
   if (text.status().code() == StatusCode::kNotFound) {
     return NotFound(fmt::format("checkpoint {} does not exist under {}: {}", number, root,
                                 text.status().message()));

@@ -157,6 +157,9 @@ TEST_F(ClusterConfigTest, ErrorsNameTheLineThatIsToBlame) {
               HasSubstr("c/cluster.toml:2:1: cannot read the secret"));
   Write("c/empty", " \n");
   EXPECT_THAT(error("[cluster]\nsecret_file = \"empty\"\n"), HasSubstr("c/empty is empty"));
+  Write("c/marked", "\xef\xbb\xbfs3cret\n");
+  EXPECT_THAT(error("[cluster]\nsecret_file = \"marked\"\n"),
+              HasSubstr("c/marked begins with a byte order mark"));
   EXPECT_THAT(error("[cluster]\nname = \"\"\n"), HasSubstr("c/cluster.toml:2"));
   Write("c/bad.txt", "127.0.0.1:7700 servr\n");
   EXPECT_THAT(error("[cluster]\nmachines = \"bad.txt\"\n"),

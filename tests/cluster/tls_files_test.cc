@@ -32,6 +32,14 @@ TEST_F(TlsFilesTest, GoodOnesLoad) {
   EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
 }
 
+TEST_F(TlsFilesTest, AByteOrderMarkIsNoPartOfAFile) {
+  for (const std::string& file : {good_.certificate, good_.key, good_.ca}) {
+    WriteWholeFile(file, "\xef\xbb\xbf" + ReadWholeFile(file));
+  }
+  const auto loaded = TlsContext::Load(good_);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
+}
+
 TEST_F(TlsFilesTest, EachIsNamedWhenItCannotBeRead) {
   for (std::string TlsFiles::*const which :
        {&TlsFiles::certificate, &TlsFiles::key, &TlsFiles::ca}) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/text_file.h"
 #include "proto/format/model_manifest.h"
 
 namespace strata {
@@ -230,7 +231,8 @@ Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model,
 Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
   const std::string place = WithoutSlash(folder);
   const std::string manifest_path = Path(place, kManifest);
-  const Result<std::string> text = ReadFile(disk, manifest_path, format::kModelManifestBytesMax);
+  const Result<std::string> text =
+      ReadTextFile(disk, manifest_path, format::kModelManifestBytesMax);
   if (text.status().code() == StatusCode::kNotFound) {
     return NotFound(
         fmt::format("{}: no model there: expected a folder that a training run saved "

@@ -115,6 +115,17 @@ TEST(ModelFile, ComesBackAsItWasSaved) {
   }
 }
 
+TEST(ModelFile, AByteOrderMarkIsNoPartOfTheManifest) {
+  SimDisk disk;
+  const Example example(1);
+  ASSERT_TRUE(example.Save(disk).ok());
+  const std::string manifest = *ReadFile(disk, "runs/model/manifest", 1 << 20);
+  Overwrite(disk, "runs/model/manifest", "\xef\xbb\xbf" + manifest);
+  const auto loaded = LoadModel(disk, "runs/model");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  EXPECT_TRUE(example.Equals(*loaded));
+}
+
 TEST(ModelFile, SavingAgainReplacesAndLeavesNothingBehind) {
   SimDisk disk;
   ASSERT_TRUE(disk.MakeFolder("runs/model").ok());
