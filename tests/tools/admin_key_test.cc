@@ -117,6 +117,8 @@ TEST_F(AdminKey, MistakesAreNamed) {
   EXPECT_THAT(Error({"age", "3", "--kind=bucketised", job()}), HasSubstr("add --features=FILE"));
   EXPECT_THAT(Error({"age", "x", features()}), HasSubstr("expected a finite number"));
   EXPECT_THAT(Error({"age", "3", "--features=none"}), HasSubstr("none"));
+  EXPECT_THAT(Error({"age", "3", "--features=" + folder_.File("job.toml")}),
+              HasSubstr("job.toml: holds no features: expected features-N.bin"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/disk.h"
+#include "base/text_file.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/parse_whole.h"
@@ -31,6 +32,17 @@ struct Known {
   std::string table;                    // of the job; "": unknown
 };
 
+Result<std::vector<FittedFeature>> ReadFeatures(const std::string& path) {
+  STRATA_ASSIGN(const std::string text, ReadTextFile(RealDisk(), path, kFeaturesBytesMax));
+  if (!IsFeaturesText(text)) {
+    return Invalid(
+        fmt::format("{}: holds no features: expected features-N.bin, which is in the "
+                    "folder of the saved model",
+                    path));
+  }
+  return FeaturesFromText(text, path);
+}
+
 Result<Known> ReadFiles(const KeyRequest& request) {
   Known known;
   if (!request.job_file.empty()) {
@@ -48,9 +60,7 @@ Result<Known> ReadFiles(const KeyRequest& request) {
     known.table = job.name + ".embedding";
   }
   if (!request.features_file.empty()) {
-    STRATA_ASSIGN(const std::string text,
-                  ReadFile(RealDisk(), request.features_file, kFeaturesBytesMax));
-    STRATA_ASSIGN(known.features, FeaturesFromText(text, request.features_file));
+    STRATA_ASSIGN(known.features, ReadFeatures(request.features_file));
     known.file = request.features_file;
   }
   return known;

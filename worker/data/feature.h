@@ -34,6 +34,8 @@ struct FittedFeature {
 std::vector<FittedFeature> FitFeatures(std::span<const FeatureSpec> features,
                                        const FeatureStatistics& statistics);
 
+// Whether the text begins as FeaturesToText has it; of another file it does not.
+bool IsFeaturesText(std::string_view text);
 // One feature a line, exact: FeaturesFromText(FeaturesToText(f)) == f. `name` stands in messages:
 // kCorrupt with name:line, expected and found.
 std::string FeaturesToText(std::span<const FittedFeature> features);

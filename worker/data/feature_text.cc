@@ -133,6 +133,10 @@ std::string FeaturesToText(std::span<const FittedFeature> features) {
   return text;
 }
 
+bool IsFeaturesText(std::string_view text) {
+  return text.substr(0, text.find('\n')).find(kFormat) != std::string_view::npos;
+}
+
 Result<std::vector<FittedFeature>> FeaturesFromText(std::string_view text,
                                                     const std::string& name) {
   std::vector<FittedFeature> features;
