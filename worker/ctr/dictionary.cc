@@ -36,6 +36,11 @@ Status WriteDictionary(Disk& disk, const std::string& folder, const TextCounts& 
         path, HumanCount(TextCounts::kTextsMax), HumanBytes(TextCounts::kBytesMax),
         Counted(counts.values_not_kept(), "value"));
   }
+  if (const uint64_t texts = counts.TextsOfOtherBytes(); texts > 0) {
+    Log(LogLevel::kWarning,
+        "{} is no UTF-8: {} of the training data are not, and stand in it byte by byte", path,
+        Counted(texts, "text"));
+  }
   return WriteFileAtomically(disk, path, counts.ToCsv());
 }
 

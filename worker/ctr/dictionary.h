@@ -16,7 +16,7 @@ namespace strata {
 Status JoinTextCounts(Group& group, TextCounts* counts);
 
 // Writes the dictionary into the folder of a saved model, in one step, and warns if it is
-// incomplete.
+// incomplete or holds texts that are no UTF-8.
 Status WriteDictionary(Disk& disk, const std::string& folder, const TextCounts& counts);
 
 // Removes the dictionary of an earlier training from the folder, if there is one.

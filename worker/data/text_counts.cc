@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/text_file.h"
 #include "worker/data/feature_key.h"
 
 namespace strata {
@@ -89,6 +90,14 @@ Status TextCounts::AddSerialized(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(length);
   }
   return {};
+}
+
+uint64_t TextCounts::TextsOfOtherBytes() const {
+  uint64_t texts = 0;
+  for (const Counts& counts : counts_) {
+    for (const auto& [text, rows] : counts) texts += IsUtf8(text) ? 0 : 1;
+  }
+  return texts;
 }
 
 std::string TextCounts::ToCsv() const {

@@ -42,6 +42,9 @@ class TextCounts {
   // Values, one for each row and feature, whose texts are not kept.
   uint64_t values_not_kept() const { return not_kept_; }
 
+  // Texts that are no UTF-8. ToCsv has their bytes as they are.
+  uint64_t TextsOfOtherBytes() const;
+
  private:
   using Counts = std::map<std::string, uint64_t, std::less<>>;
 

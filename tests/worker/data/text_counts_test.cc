@@ -34,6 +34,14 @@ TEST(TextCounts, BecomeLinesOfCsvWithKeysAndRows) {
                 fmt::format("city,Rome,{},2\n", KeyOf("city", "Rome")));
 }
 
+TEST(TextCounts, TextsThatAreNoUtf8AreCountedAndStayAsTheyAre) {
+  TextCounts counts(kFeatures);
+  for (const char* text : {"Z\xfcrich", "Z\xc3\xbcrich", "Z\xfcrich"}) counts.Add(2, text);
+  counts.Add(1, "\xe9");
+  EXPECT_EQ(counts.TextsOfOtherBytes(), 2U);
+  EXPECT_NE(counts.ToCsv().find("city,Z\xfcrich,"), std::string::npos);
+}
+
 TEST(TextCounts, ThoseOfTwoRanksAdd) {
   TextCounts whole(kFeatures);
   TextCounts first(kFeatures);

@@ -200,6 +200,22 @@ TEST(JobRows, ACategoryThatAModelCannotKeepIsNamed) {
             "cannot keep it: convert the file");
 }
 
+TEST(JobRows, ToApplyAModelACategoryThatIsNoUtf8IsMissingAndWarnedOfOnce) {
+  TextDisk disk;
+  disk.files["d"] = "1,Rome,1,30,1,b\n1,M\xfcnchen,1,30,1,b\n1,M\xfcnchen,1,30,1,b\n";
+  const CategoryTexts known = {{"Rome"}, {"b"}};
+  const auto rows = JobRows::Open(disk, "d", Spec(), {.known = &known, .labels_required = false});
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  SparseRows block;
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE((*rows)->Next(&block).ok());
+  const std::string log = testing::internal::GetCapturedStderr();
+  const size_t warning = log.find("column 'city': the category in the line at byte 16 is no UTF-8");
+  EXPECT_NE(warning, std::string::npos) << log;
+  EXPECT_EQ(log.find("no UTF-8", warning + 80), std::string::npos) << log;
+  EXPECT_EQ(block.rows(), 3U);
+}
+
 TEST(CategoryTexts, AreWrittenAsLightGbmsPythonPackageDoes) {
   const CategoryTexts texts = {{"a", "b\"c"}, {}};
   EXPECT_EQ(WriteCategoryTexts(texts), R"([["a","b\"c"],[]])");

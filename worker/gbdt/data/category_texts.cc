@@ -13,11 +13,6 @@ std::string WriteCategoryTexts(const CategoryTexts& texts) {
   return nlohmann::json(texts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-bool IsWritable(std::string_view text) {
-  const auto read = ReadCategoryTexts(WriteCategoryTexts({{std::string(text)}}));
-  return read.ok() && (*read)[0][0] == text;
-}
-
 Result<CategoryTexts> ReadCategoryTexts(std::string_view text) {
   CategoryTexts all;
   if (text.empty() || text == "null") return all;

@@ -18,10 +18,7 @@ using CategoryTexts = std::vector<std::vector<std::string>>;
 // The same without numbers, which texts get in this order.
 using CategoryTextSets = std::vector<std::set<std::string, std::less<>>>;
 
-// Whether a model can hold the text as it is: it is UTF-8.
-bool IsWritable(std::string_view text);
-
-// What a text model says of them: [["a","b"],["x"]].
+// What a text model says of them: [["a","b"],["x"]]. It holds those alone that are UTF-8.
 std::string WriteCategoryTexts(const CategoryTexts& texts);
 // Reads it. "" and null: none. Numbers among the categories become their texts. kCorrupt: another
 // form.

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/human_text.h"
+#include "base/log.h"
+#include "base/text_file.h"
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/divided_rows.h"
 #include "worker/gbdt/data/feature_names.h"
@@ -114,8 +117,8 @@ Result<std::unique_ptr<JobRows>> JobRows::Open(Disk& disk, const std::string& pa
     rows->list_of_.push_back(feature.kind == FeatureKind::kCategorical ? lists++ : kNone);
   }
   if (choice.known != nullptr && choice.known->size() != lists) {
-    return Invalid(fmt::format("{}: the job has {} categorical features, the model {}", path, lists,
-                               choice.known->size()));
+    return Invalid(fmt::format("{}: the job has {}, the model {}", path,
+                               Counted(lists, "categorical feature"), choice.known->size()));
   }
   rows->texts_ = choice.known != nullptr ? *choice.known : CategoryTexts(lists);
   rows->NumberTexts();
@@ -159,7 +162,7 @@ Status JobRows::ReadTexts(CategoryTextSets* found) {
       const std::string_view text = row.fields[reader_->plan().feature_columns[feature]];
       auto& texts = (*found)[list];
       if (text.empty() || numbers_[list].contains(text) || texts.contains(text)) continue;
-      if (!IsWritable(text)) {
+      if (!IsUtf8(text)) {
         return Invalid(fmt::format(
             "{}: column '{}': the category in the line at byte {} is no UTF-8 text, and "
             "a model cannot keep it: convert the file",
@@ -179,12 +182,24 @@ Status JobRows::CheckCount(size_t list, size_t texts) const {
       path_, reader_->spec().features[feature].column, kTextsMax));
 }
 
-double JobRows::ValueOf(size_t feature, const CsvRow& row) const {
+void JobRows::WarnOfBytes(size_t feature, const CsvRow& row) {
+  if (warned_ || IsUtf8(row.fields[reader_->plan().feature_columns[feature]])) return;
+  warned_ = true;
+  Log(LogLevel::kWarning,
+      "{}: column '{}': the category in the line at byte {} is no UTF-8 text, which no model "
+      "knows: such texts count as missing values; convert the file",
+      path_, reader_->spec().features[feature].column, row.offset);
+}
+
+double JobRows::ValueOf(size_t feature, const CsvRow& row) {
   const size_t column = reader_->plan().feature_columns[feature];
   const size_t list = list_of_[feature];
   if (list == kNone) return row.numbers[column];
   const auto number = numbers_[list].find(row.fields[column]);
-  if (number == numbers_[list].end()) return std::numeric_limits<double>::quiet_NaN();
+  if (number == numbers_[list].end()) {
+    WarnOfBytes(feature, row);
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   return static_cast<double>(number->second);
 }
 

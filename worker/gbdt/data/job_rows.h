@@ -46,11 +46,14 @@ class JobRows : public RowSource {
   Status ReadTexts(CategoryTextSets* found);
   Status CheckCount(size_t list, size_t texts) const;
   void NumberTexts();
-  double ValueOf(size_t feature, const CsvRow& row) const;
+  double ValueOf(size_t feature, const CsvRow& row);
+  // Says once that a category is no UTF-8.
+  void WarnOfBytes(size_t feature, const CsvRow& row);
 
   std::unique_ptr<CsvReader> reader_;
   const std::string path_;
   const bool keeps_bad_;  // rows that cannot be read have a place
+  bool warned_ = false;   // of a category that is no UTF-8
   RowPart part_;
   size_t rows_seen_ = 0;  // of the part
   CategoryTexts texts_;
