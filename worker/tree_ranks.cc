@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/text_file.h"
 #include "worker/link_up.h"
@@ -85,9 +86,9 @@ Result<std::unique_ptr<TreeRanks>> TreeRanks::Open(const ClusterConfig& config,
                                                    const WorkerIdentity& identity,
                                                    const SessionHooks& hooks) {
   if (identity.world > 1 && p.task != "train" && p.task != "refit") {
-    return Invalid(
-        fmt::format("task = {} is done by one process: start it without the other {} workers",
-                    p.task, identity.world - 1));
+    return Invalid(fmt::format("task = {} is done by one process: start it without the other {}",
+                               p.task,
+                               Counted(static_cast<uint64_t>(identity.world) - 1, "worker")));
   }
   if (identity.world > 1 && p.tree_learner == "serial") {
     return Invalid(fmt::format(
