@@ -160,10 +160,16 @@ Result<std::string> ReadChecked(Disk& disk, const std::string& folder,
   const std::string path = Path(folder, entry->name);
   STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(path));
   STRATA_ASSIGN(const uint64_t bytes_found, file->Size());
-  if (bytes_found != entry->bytes) {
+  // Features are text, the others numbers, which may begin with any bytes.
+  uint64_t begin = 0;
+  if (what == kFeatures) {
+    STRATA_ASSIGN(begin, TextBegin(*file));
+  }
+  if (bytes_found != entry->bytes + begin) {
     return Corrupt(fmt::format("{}: expected {} bytes, found {}", path, entry->bytes, bytes_found));
   }
-  STRATA_ASSIGN(std::string content, ReadFile(disk, path, entry->bytes));
+  STRATA_ASSIGN(std::string content, ReadFile(disk, path, bytes_found));
+  content.erase(0, begin);
   STRATA_TRY(format::CheckModelFile(*entry, std::as_bytes(std::span(content)), path));
   return content;
 }

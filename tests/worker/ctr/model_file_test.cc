@@ -115,12 +115,14 @@ TEST(ModelFile, ComesBackAsItWasSaved) {
   }
 }
 
-TEST(ModelFile, AByteOrderMarkIsNoPartOfTheManifest) {
+TEST(ModelFile, AByteOrderMarkIsNoPartOfTheFilesOfText) {
   SimDisk disk;
   const Example example(1);
   ASSERT_TRUE(example.Save(disk).ok());
-  const std::string manifest = *ReadFile(disk, "runs/model/manifest", 1 << 20);
-  Overwrite(disk, "runs/model/manifest", "\xef\xbb\xbf" + manifest);
+  for (const char* file : {"runs/model/manifest", "runs/model/features-1.bin"}) {
+    const std::string text = *ReadFile(disk, file, 1 << 20);
+    Overwrite(disk, file, "\xef\xbb\xbf" + text);
+  }
   const auto loaded = LoadModel(disk, "runs/model");
   ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
   EXPECT_TRUE(example.Equals(*loaded));
