@@ -123,6 +123,7 @@ TEST(CsvReader, BadLinesSayWhy) {
   } cases[] = {
       {"1,a,0", "3 columns, expected 4"},
       {"1,a,0,1,2", "5 columns, expected 4"},
+      {"1", "1 column, expected 4"},
       {"one,a,0,1", "column 'x': 'one' is no finite number"},
       {"nan,a,0,1", "column 'x': 'nan' is no finite number"},
       {"inf,a,0,1", "column 'x': 'inf' is no finite number"},
@@ -276,7 +277,7 @@ TEST(CsvReader, OtherKindsOfFilesAreNamed) {
 TEST(CsvReader, AFirstRowOfDataInThePlaceOfAHeaderIsNamed) {
   DataSpec spec = SpecOf({});
   spec.format.header = true;
-  for (const char* text : {"0,a,1\n1,b,0\n", "0.5,0.5,1\n", "-1e3,x,z\n"}) {
+  for (const char* text : {"0,a,1\n1,b,0\n", "0.5,0.5,1\n", "-1e3,b,z\n"}) {
     EXPECT_THAT(ReadAll(text, spec).status.message(),
                 testing::AllOf(HasSubstr("d.csv:1: expected the names of columns, found '"),
                                HasSubstr("looks like a row of data: set data.header = false")))
