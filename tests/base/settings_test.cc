@@ -315,6 +315,7 @@ TEST(SettingsTest, NearestNameKeepsItsDistance) {
   EXPECT_EQ(NearestName("port", kNames), "");
   EXPECT_EQ(NearestName("--foo", std::vector<std::string_view>{"--form"}), "");
   EXPECT_EQ(NearestName("", kNames), "");
+  EXPECT_EQ(NearestName("y", std::vector<std::string_view>{"a", "0"}), "");
   EXPECT_EQ(NearestName(std::string(1000, 'x'), kNames), "");
 }
 
