@@ -25,10 +25,15 @@ sigset_t ShutdownSignals() {
 
 }  // namespace
 
+void IgnoreWriteSignals() {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+    STRATA_CHECK(std::signal(signal, SIG_IGN) != SIG_ERR);
+  }
+}
+
 void BlockShutdownSignals() {
   const sigset_t set = ShutdownSignals();
   STRATA_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
-  STRATA_CHECK(std::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
 }
 
 int WaitForSignal() {

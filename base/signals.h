@@ -2,7 +2,8 @@
 // first one asks for an orderly shutdown; the second one ends the process at once.
 //
 //   int main(...) {
-//     BlockShutdownSignals();                 // first of all
+//     IgnoreWriteSignals();                   // first of all
+//     BlockShutdownSignals();
 //     ... parse, load, server.Start() ...
 //     SignalWatch watch([&](int) { asked.release(); });
 //     asked.acquire();                        // a daemon
@@ -17,8 +18,12 @@
 
 namespace strata {
 
-// Blocks SIGINT and SIGTERM in this thread and those it starts, and ignores SIGPIPE, so that a
-// peer's closed socket is an error of the write.
+// Ignores SIGPIPE and SIGXFSZ, which would end the process without a word. A reader that has gone
+// and a file that is larger than the system allows are then errors of the write. Every program
+// calls it first of all.
+void IgnoreWriteSignals();
+
+// Blocks SIGINT and SIGTERM in this thread and those it starts.
 void BlockShutdownSignals();
 
 // Waits for SIGINT or SIGTERM, which must be blocked; returns its number.

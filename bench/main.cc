@@ -14,6 +14,7 @@
 #include "base/output_file.h"
 #include "base/print.h"
 #include "base/settings.h"
+#include "base/signals.h"
 #include "bench/collective_measure.h"
 #include "bench/collective_tune.h"
 #include "bench/figure.h"
@@ -323,6 +324,8 @@ int Main(int argc, char** argv) {
 }  // namespace strata::bench
 
 int main(int argc, char** argv) {
+  strata::OpenMissingStreams();
+  strata::IgnoreWriteSignals();
   strata::KeepFreedMemory();  // as strata-server and strata-worker do
   return strata::bench::Main(argc, argv);
 }

@@ -105,6 +105,7 @@ int Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   strata::OpenMissingStreams();
+  strata::IgnoreWriteSignals();
   strata::KeepFreedMemory();
   strata::BlockShutdownSignals();
   return strata::Run(argc, argv);

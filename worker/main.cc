@@ -5,6 +5,7 @@
 
 int main(int argc, char** argv) {
   strata::OpenMissingStreams();
+  strata::IgnoreWriteSignals();
   strata::KeepFreedMemory();
   strata::BlockShutdownSignals();
   return strata::RunWorker(argc, argv);

@@ -79,7 +79,7 @@ struct Launch {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  signal(SIGPIPE, SIG_DFL);
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_DFL);
   if (launch.folder == nullptr || chdir(launch.folder) == 0) {
     execve(launch.arguments[0], launch.arguments, launch.environment);
   }

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/print.h"
+#include "base/signals.h"
 #include "tools/admin/command_line.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/error_lines.h"
@@ -18,6 +19,8 @@ int Fail(const strata::Status& status) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  strata::OpenMissingStreams();
+  strata::IgnoreWriteSignals();
   const strata::Result<strata::admin::ParsedLine> line = strata::admin::ParseAdminLine(argc, argv);
   if (!line.ok()) return Fail(line.status());
   if (!line->request) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -17,6 +18,7 @@
 #include "ps/client/remote_store.h"
 #include "tests/process/admin/admin_fixture.h"
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/wait_until.h"
 
 namespace strata {
@@ -44,6 +46,21 @@ TEST(AdminOutput, OnAFullDiskIsAnErrorAndNoCrash) {
   EXPECT_EQ(RunOnFullDisk(ProgramPath("strata-admin"), {"statsu"}, "2").end, ProcessEnd{2});
   for (const char* ask : {"--help", "--version"}) {
     EXPECT_EQ(RunOnFullDisk(ProgramPath("strata-server"), {ask}).end, ProcessEnd{1}) << ask;
+  }
+}
+
+TEST(AdminOutput, ForAReaderWhoHasGoneIsAnError) {
+  const TempFolder folder;
+  const std::string unread = "mkfifo p; exec 3<>p 4>p 3<&-; \"$0\" \"$@\" >&4";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help"}, {"topology", "-n", "4"}, {"key", "c", "red"}}) {
+    std::vector<std::string> arguments = {"-c", unread, ProgramPath("strata-admin")};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    const ProcessResult run =
+        RunProcess("/bin/bash", {.arguments = arguments, .folder = folder.path()});
+    EXPECT_EQ(run.end, ProcessEnd{1}) << words[0] << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr("cannot write to stdout: Broken pipe")) << words[0];
+    EXPECT_EQ(unlink(folder.File("p").c_str()), 0);
   }
 }
 
