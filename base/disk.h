@@ -66,7 +66,12 @@ class Disk {
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
   // What is free where the folder lies; none: that is not known.
   virtual std::optional<uint64_t> FreeBytes(const std::string& /*folder*/) { return std::nullopt; }
+  // Whether Rename can put a file at the path. OK: nothing is there, or a file that may be
+  // replaced. kInvalid: a link, folder, device, pipe or socket, or a file that this process has no
+  // right to replace. The message does not name the path. Nothing changes.
+  virtual Status TryReplace(const std::string& /*path*/) { return {}; }
   // Whether a file that is renamed to `output` takes the place of what `input` names or links to.
+  // Neither needs to exist: one name in one folder is one place.
   virtual bool Replaces(const std::string& output, const std::string& input) {
     return output == input;
   }

@@ -17,9 +17,34 @@ constexpr size_t kTriedBytes = 4096;
 constexpr int kNamesTried = 1000;
 
 // A full disk stays one; anything else is a path that will not do.
-Status AsWrongPlace(const Status& why) {
+Status AsWrongPlace(std::string_view expected, const Status& why) {
   if (why.ok() || why.code() == StatusCode::kDiskFull) return why;
-  return Invalid("expected a file in a folder that can be written: " + why.message());
+  return Invalid(fmt::format("expected {}: {}", expected, why.message()));
+}
+
+// Where WriteFileAtomically writes at first.
+std::string TemporaryName(const std::string& path) { return path + ".tmp"; }
+
+bool IsNoFile(const NamedFile& file) { return file.path.empty() || IsStandardOutput(file.path); }
+
+Status CheckStays(Disk& disk, const NamedFile& output, const NamedFile& input) {
+  if (disk.Replaces(output.path, input.path)) {
+    return Invalid(fmt::format("{} would take the place of {}, a file of {}: name another",
+                               output.name, input.path, input.name));
+  }
+  if (disk.Replaces(TemporaryName(output.path), input.path)) {
+    return Invalid(fmt::format("{} is written as {} at first, a file of {}: name another",
+                               output.name, TemporaryName(output.path), input.name));
+  }
+  return {};
+}
+
+Status CheckApart(Disk& disk, const NamedFile& output, const NamedFile& other) {
+  if (disk.Replaces(output.path, other.path) || disk.Replaces(other.path, output.path)) {
+    return Invalid(fmt::format("{} and {} are one file: name two", output.name, other.name));
+  }
+  STRATA_TRY(CheckStays(disk, output, other));
+  return CheckStays(disk, other, output);
 }
 
 Status TryToWrite(Disk& disk, const std::string& path) {
@@ -71,28 +96,43 @@ Status TryOutputFile(Disk& disk, const std::string& path) {
   const std::string folder = names_folder ? path.substr(0, slash) : "";
   if (folder == "/dev" || folder == "/dev/fd" || folder.starts_with("/proc")) {
     return Invalid(
-        "expected a file, which is written apart and then put in place: name one, or - for "
-        "standard output");
+        "is a device, as all names in /dev and /proc are; expected a file, which is written apart "
+        "and then put in place: name one, or - for standard output");
   }
-  std::error_code error;
-  if (std::filesystem::is_symlink(path, error)) {
-    return Invalid(
-        "is a link, whose place the file would take: name the file that it leads to, or remove it");
-  }
-  if (disk.List(path).ok()) return Invalid("is a folder; expected a file");
-  if (disk.OpenToRead(path).status().code() == StatusCode::kInvalid) {
-    return Invalid("is a pipe; expected a file");
-  }
-  if (const Status listed = names_folder ? disk.List(folder).status() : Status(); !listed.ok()) {
+  STRATA_TRY(disk.TryReplace(path));
+  const Status listed = names_folder ? disk.List(folder).status() : Status();
+  // One that only cannot be read will do.
+  if (listed.code() == StatusCode::kNotFound) {
     return Invalid("expected a file in a folder that is there: " + listed.message());
   }
-  return AsWrongPlace(TryToWrite(disk, path + ".tmp"));
+  return AsWrongPlace("a file in a folder that can be written",
+                      TryToWrite(disk, TemporaryName(path)));
+}
+
+Status CheckOutputFiles(Disk& disk, std::span<const NamedFile> outputs,
+                        std::span<const NamedFile> inputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (IsNoFile(outputs[i])) continue;
+    for (const NamedFile& input : inputs) {
+      if (!IsNoFile(input)) STRATA_TRY(CheckStays(disk, outputs[i], input));
+    }
+    for (const NamedFile& other : outputs.subspan(i + 1)) {
+      if (!IsNoFile(other)) STRATA_TRY(CheckApart(disk, outputs[i], other));
+    }
+  }
+  for (const NamedFile& output : outputs) {
+    STRATA_TRY(TryOutputFile(disk, output.path).Prefixed(output.name));
+  }
+  return {};
 }
 
 Status TryOutputFolder(Disk& disk, const std::string& folder) {
   if (IsStandardOutput(folder)) return Invalid("is standard output; expected a folder");
   const Status made = disk.MakeFolder(folder);
-  return AsWrongPlace(made.ok() ? TryToWrite(disk, folder + "/write-test.tmp") : made);
+  STRATA_TRY(AsWrongPlace("a folder", made));
+  const Status listed = disk.List(folder).status();
+  return AsWrongPlace("a folder that can be read and written",
+                      listed.ok() ? TryToWrite(disk, folder + "/write-test.tmp") : listed);
 }
 
 Status WriteOutput(Disk& disk, const std::string& path, std::string_view content) {
@@ -105,16 +145,21 @@ Status WriteOrKeep(Disk& disk, const std::string& path,
                    const std::function<Status(const std::string& path)>& write) {
   const Status failed = write(path);
   if (failed.ok()) return {};
+  if (IsStandardOutput(path) && IsStdoutUnread()) return failed;
   const StatusCode code =
       failed.code() == StatusCode::kDiskFull ? StatusCode::kDiskFull : StatusCode::kFailed;
   for (const std::string& folder : {std::string("."), TemporaryFolder()}) {
     const std::string kept = FreshName(disk, folder, NameOf(path));
-    if (kept.empty() || !write(kept).ok()) continue;
+    if (kept.empty()) continue;
+    if (!write(kept).ok()) {
+      static_cast<void>(disk.Remove(kept));  // an empty folder
+      continue;
+    }
     return Status(code, fmt::format("{}; what was to be written is in {}: move it to its place",
                                     failed.message(), kept));
   }
-  return Status(code, fmt::format("{}; nor is there room in the working folder or in {}: what was "
-                                  "to be written is lost",
+  return Status(code, fmt::format("{}; nor can it be written in the working folder or in {}: what "
+                                  "was to be written is lost",
                                   failed.message(), TemporaryFolder()));
 }
 

@@ -233,6 +233,9 @@ Result<std::unique_ptr<RealFile>> Open(const std::string& path, int flags,
     return Invalid(fmt::format("cannot {} {}: is a folder; expected a file", action, path));
   }
   if (lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE) {
+    if ((flags & O_CREAT) != 0) {
+      return Invalid(fmt::format("cannot {} {}: is a pipe or terminal; remove it", action, path));
+    }
     return Invalid(
         fmt::format("cannot {} {}: is a pipe or terminal; expected a file, as it is read "
                     "from any place and more than once: write its content to one",
@@ -247,6 +250,32 @@ bool IsNotToBeWritten(const std::string& path) {
   if (lstat(path.c_str(), &info) != 0) return false;
   if (S_ISLNK(info.st_mode)) return true;
   return S_ISREG(info.st_mode) && (info.st_nlink > 1 || access(path.c_str(), R_OK | W_OK) != 0);
+}
+
+// Of what is there, by its mode; "": a file.
+std::string_view WhyNoFile(mode_t mode) {
+  if (S_ISREG(mode)) return "";
+  if (S_ISDIR(mode)) return "is a folder; expected a file";
+  if (S_ISFIFO(mode)) return "is a pipe; expected a file";
+  if (S_ISSOCK(mode)) return "is a socket; expected a file";
+  return "is a device; expected a file, which is written apart and then put in place";
+}
+
+// Whether something is mounted at the very path, as containers do with single files.
+bool IsMounted(const std::string& path) {
+  struct statx info {};
+  return statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &info) == 0 &&
+         (info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+// One name in one folder, whether something is there or not.
+bool IsOneName(const std::filesystem::path& a, const std::filesystem::path& b) {
+  if (a.filename().empty() || a.filename() != b.filename()) return false;
+  struct stat of_a {};
+  struct stat of_b {};
+  return stat((a.parent_path() / ".").c_str(), &of_a) == 0 &&
+         stat((b.parent_path() / ".").c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
 }
 
 class PosixDisk : public Disk {
@@ -328,7 +357,28 @@ class PosixDisk : public Disk {
     return error ? std::nullopt : std::optional<uint64_t>(space.available);
   }
 
+  Status TryReplace(const std::string& path) override {
+    struct stat info {};
+    if (lstat(path.c_str(), &info) != 0) return Status::Ok();
+    if (S_ISLNK(info.st_mode)) {
+      return Invalid(
+          "is a link, whose place the file would take: name the file that it leads to, or remove "
+          "it");
+    }
+    if (const std::string_view why = WhyNoFile(info.st_mode); !why.empty()) {
+      return Invalid(std::string(why));
+    }
+    if (IsMounted(path)) {
+      return Invalid("is mounted by itself and cannot be replaced: name a file in a folder");
+    }
+    // Of a file that may be removed the kernel says that it is no folder, and else why it may not.
+    if (rmdir(path.c_str()) == 0 || errno == ENOTDIR || errno == ENOENT) return Status::Ok();
+    return Invalid(fmt::format("exists and cannot be replaced: {}; name another file",
+                               std::generic_category().message(errno)));
+  }
+
   bool Replaces(const std::string& output, const std::string& input) override {
+    if (IsOneName(output, input)) return true;
     struct stat to {};
     struct stat from {};
     const auto same = [&] { return to.st_dev == from.st_dev && to.st_ino == from.st_ino; };
@@ -339,6 +389,10 @@ class PosixDisk : public Disk {
 
   Status SyncFolder(const std::string& folder) override {
     const int fd = Retry([&] { return open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (fd < 0 && errno == EACCES && access(folder.c_str(), W_OK | X_OK) == 0) {
+      sync();  // a folder that cannot be read cannot be synced by itself
+      return Status::Ok();
+    }
     if (fd < 0) return DiskError("open folder", folder, errno);
     const int error = fsync(fd) == 0 ? 0 : errno;
     close(fd);

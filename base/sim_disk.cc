@@ -188,6 +188,12 @@ Status SimDisk::Rename(const std::string& from, const std::string& to) {
   return Status::Ok();
 }
 
+Status SimDisk::TryReplace(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  if (!folders_.contains(Normal(path))) return Status::Ok();
+  return Invalid("is a folder; expected a file");
+}
+
 Status SimDisk::Remove(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const std::string name = Normal(path);

@@ -39,6 +39,7 @@ class SimDisk : public Disk {
   Status MakeFolder(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& folder) override;
   std::optional<uint64_t> FreeBytes(const std::string& folder) override;
+  Status TryReplace(const std::string& path) override;
   Status SyncFolder(const std::string& folder) override;
 
   // The n-th append or rewriting (1: the next) of any file writes a part of its bytes and fails. 0:

@@ -138,6 +138,21 @@ TEST_P(DiskContractTest, AFileTakesThePlaceOfItselfAlone) {
   EXPECT_FALSE(disk_.Replaces(Path("a"), Path("none")));
 }
 
+TEST_P(DiskContractTest, AFolderCannotBeReplacedByAFile) {
+  Write("a", "x");
+  EXPECT_TRUE(disk_.TryReplace(Path("a")).ok());
+  EXPECT_TRUE(disk_.TryReplace(Path("none")).ok());
+  EXPECT_TRUE(disk_.MakeFolder(Path("empty")).ok());
+  EXPECT_EQ(disk_.TryReplace(Path("empty")).code(), StatusCode::kInvalid);
+  EXPECT_TRUE(disk_.List(Path("empty")).ok());
+  EXPECT_TRUE(disk_.OpenToRead(Path("a")).ok());
+}
+
+TEST_P(DiskContractTest, AFileThatIsNotThereYetHasItsPlace) {
+  EXPECT_TRUE(disk_.Replaces(Path("none"), Path("none")));
+  EXPECT_FALSE(disk_.Replaces(Path("none"), Path("other")));
+}
+
 TEST(RealDiskTest, AFileTakesThePlaceOfWhatALinkNames) {
   const TempFolder folder;
   WriteWholeFile(folder.File("file"), "x");

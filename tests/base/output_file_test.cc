@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "base/disk.h"
 #include "base/sim_disk.h"
@@ -72,6 +75,101 @@ TEST(OutputFileTest, StandardOutputIsTheOnlyDevice) {
     EXPECT_FALSE(IsStandardOutput(name)) << name;
     EXPECT_FALSE(TryOutputFile(RealDisk(), name).ok()) << name;
   }
+}
+
+TEST(OutputFileTest, ADeviceIsCalledOne) {
+  for (const char* name : {"/dev/null", "/dev/stderr", "/proc/none"}) {
+    EXPECT_THAT(TryOutputFile(RealDisk(), name).message(), HasSubstr("is a device")) << name;
+  }
+}
+
+TEST(OutputFileTest, APipeInTheWayOfWritingIsNamed) {
+  const TempFolder folder;
+  ASSERT_EQ(mkfifo(folder.File("m.tmp").c_str(), 0600), 0);
+  EXPECT_THAT(
+      TryOutputFile(RealDisk(), folder.File("m")).message(),
+      HasSubstr("cannot create " + folder.File("m.tmp") + ": is a pipe or terminal; remove it"));
+}
+
+// The rights of a user who is not root, for as long as it is there.
+class AsNobody {
+ public:
+  AsNobody() { EXPECT_EQ(seteuid(65534), 0); }
+  ~AsNobody() { EXPECT_EQ(seteuid(0), 0); }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+};
+
+TEST(OutputFileTest, AFolderThatOnlyCannotBeReadTakesFiles) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs the right to become another user";
+  const TempFolder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 0333), 0);
+  const AsNobody nobody;
+  EXPECT_TRUE(TryOutputFile(RealDisk(), folder.File("m")).ok());
+  EXPECT_TRUE(WriteOutput(RealDisk(), folder.File("m"), "text").ok());
+  EXPECT_EQ(Read(RealDisk(), folder.File("m")), "text");
+}
+
+TEST(OutputFileTest, AFolderThatCannotBeReadIsNoPlaceForAModel) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs the right to become another user";
+  const TempFolder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 0333), 0);
+  const AsNobody nobody;
+  const Status status = TryOutputFolder(RealDisk(), folder.path());
+  EXPECT_EQ(status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(status.message(), HasSubstr("expected a folder that can be read and written"));
+}
+
+TEST(OutputFileTest, AFileOfAnotherUserInAStickyFolderIsFoundBeforeTheWork) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs the right to become another user";
+  const TempFolder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 01777), 0);
+  WriteWholeFile(folder.File("m"), "text");
+  const AsNobody nobody;
+  const Status status = TryOutputFile(RealDisk(), folder.File("m"));
+  EXPECT_EQ(status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(status.message(), HasSubstr("exists and cannot be replaced"));
+  EXPECT_EQ(Read(RealDisk(), folder.File("m")), "text");
+}
+
+TEST(OutputFileTest, AnOutputTakesThePlaceOfNoInput) {
+  const TempFolder folder;
+  for (const char* name : {"data", "p.tmp"}) WriteWholeFile(folder.File(name), "text");
+  const NamedFile data = {"data.train", folder.File("data")};
+  const NamedFile temporary = {"data.test", folder.File("p.tmp")};
+  const std::vector<NamedFile> inputs = {data, temporary, {"none", ""}};
+  for (const char* path : {"/data", "/./data", "/p"}) {
+    const NamedFile output = {"output", folder.path() + path};
+    const Status status = CheckOutputFiles(RealDisk(), {{output}}, inputs);
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << path;
+    EXPECT_THAT(status.message(), HasSubstr("name another")) << path;
+  }
+  EXPECT_EQ(Read(RealDisk(), data.path), "text");
+  EXPECT_EQ(Read(RealDisk(), temporary.path), "text");
+  EXPECT_TRUE(CheckOutputFiles(RealDisk(), {{{"output", "-"}}}, inputs).ok());
+}
+
+TEST(OutputFileTest, TwoOutputsHaveTwoPlaces) {
+  const TempFolder folder;
+  const NamedFile first = {"first", folder.File("m")};
+  for (const char* path : {"/m", "/./m", "/m.tmp"}) {
+    const NamedFile second = {"second", folder.path() + path};
+    for (const auto& both : {std::vector{first, second}, std::vector{second, first}}) {
+      const Status status = CheckOutputFiles(RealDisk(), both, {});
+      EXPECT_EQ(status.code(), StatusCode::kInvalid) << path;
+      EXPECT_THAT(status.message(), HasSubstr("second")) << path;
+    }
+  }
+}
+
+TEST(OutputFileTest, AFailedTryToKeepLeavesNoFolder) {
+  SimDisk disk;
+  const Status status = WriteOrKeep(disk, "m", [&](const std::string& path) {
+    EXPECT_TRUE(disk.MakeFolder(path).ok());
+    return Failed("no");
+  });
+  EXPECT_EQ(status.code(), StatusCode::kFailed);
+  EXPECT_THAT(*disk.List("."), ElementsAre("m"));
 }
 
 TEST(OutputFileTest, WhatFindsNoPlaceIsKeptInTheWorkingFolder) {
