@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -25,7 +26,8 @@ double ScoreOfHit(const Hit& hit, SetMetric metric, size_t query_length) {
                  Similarity(metric, hit.overlap, static_cast<uint32_t>(query_length), hit.length));
 }
 
-// Before anything is asked for, as answers that have no place are lost.
+// Before anything is asked for, as answers that have no place are lost. Nor may they take the place
+// of what is asked.
 Status CheckAnswersFile(const Request& request) {
   const std::string& path = request.collection.to;
   if (IsStandardOutput(path) && request.output == Request::Output::kJson) {
@@ -39,16 +41,10 @@ Status CheckAnswersFile(const Request& request) {
         "--to {}: expected a file of text, found the name of a packed one: give {}, and pack it",
         path, path.substr(0, path.size() - packed.size())));
   }
-  return TryOutputFile(RealDisk(), path).Prefixed(fmt::format("--to {}", path));
-}
-// Nor may they take the place of what is asked.
-Status CheckQueriesStay(const CollectionRequest& search) {
-  for (const std::string& queries : {search.file, search.offsets}) {
-    if (queries.empty() || !RealDisk().Replaces(search.to, queries)) continue;
-    return Invalid(
-        fmt::format("--to {}: queries are read from there; give another file", search.to));
-  }
-  return {};
+  const NamedFile answers = {fmt::format("--to {}", path), path};
+  const std::array<NamedFile, 2> queries = {
+      {{"--queries", request.collection.file}, {"--offsets", request.collection.offsets}}};
+  return CheckOutputFiles(RealDisk(), {&answers, 1}, queries);
 }
 
 // The measured milliseconds, then a line for each query: documents' ids, tabs between them.
@@ -117,10 +113,7 @@ std::string AsText(const Answers& answers, const std::vector<CollectionQuery>& q
 
 Status RunCollectionSearch(const Request& request, std::string* out) {
   const CollectionRequest& search = request.collection;
-  if (!search.to.empty()) {
-    STRATA_TRY(CheckAnswersFile(request));
-    STRATA_TRY(CheckQueriesStay(search));
-  }
+  if (!search.to.empty()) STRATA_TRY(CheckAnswersFile(request));
   STRATA_ASSIGN(const CollectionAnswers answers, AskCollection(request, false));
   const auto& [queries, hits, ms, explained] = answers;
   SetLists sets;
