@@ -139,7 +139,17 @@ Status WriteModel(Disk& disk, const std::string& folder, uint64_t generation,
     manifest.files.push_back(format::DescribeModelFile(name, content));
   }
   STRATA_TRY(disk.SyncFolder(folder));
-  return WriteFileAtomically(disk, Path(folder, kManifest), format::EncodeModelManifest(manifest));
+  const std::string path = Path(folder, kManifest);
+  const std::string text = format::EncodeModelManifest(manifest);
+  const Status written = WriteFileAtomically(disk, path, text);
+  if (!written.ok()) {
+    // It may be in place all the same, and only not be known to be durable.
+    const Result<std::string> found = ReadFile(disk, path, format::kModelManifestBytesMax);
+    const bool is_other =
+        found.ok() ? *found != text : found.status().code() == StatusCode::kNotFound;
+    if (is_other) RemoveGeneration(disk, folder, generation);
+  }
+  return written;
 }
 
 // The file that holds `what`, checked against the manifest.
@@ -232,6 +242,17 @@ Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model,
     if (GenerationOf(name) > 0) STRATA_TRY(disk.Remove(Path(place, name)));
   }
   return disk.SyncFolder(place);
+}
+
+std::vector<std::string> ModelFiles(Disk& disk, const std::string& folder) {
+  const std::string place = WithoutSlash(folder);
+  std::vector<std::string> files = {Path(place, kManifest)};
+  const Result<std::vector<std::string>> names = disk.List(place);
+  if (!names.ok()) return files;
+  for (const std::string& name : *names) {
+    if (GenerationOf(name) > 0) files.push_back(Path(place, name));
+  }
+  return files;
 }
 
 Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {

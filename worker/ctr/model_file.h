@@ -34,6 +34,10 @@ struct SavedModel {
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
                  TableId table);
 
+// The files of a model in the folder: those that are there, which saving replaces or removes, and
+// the manifest, which it writes. One that cannot be listed has the manifest alone.
+std::vector<std::string> ModelFiles(Disk& disk, const std::string& folder);
+
 // A loaded model with its rows.
 struct LoadedModel {
   SavedModel model;

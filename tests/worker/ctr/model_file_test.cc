@@ -231,6 +231,16 @@ TEST(ModelFile, ACrashOrAFullDiskLeavesTheOldModelOrTheNew) {
   EXPECT_GT(new_found, 30);
 }
 
+TEST(ModelFile, ASaveThatFailsLeavesNoFiles) {
+  const Example example(1);
+  for (const uint64_t append : {1, 2, 3, 4}) {
+    SimDisk disk;
+    disk.FailAppend(append);
+    EXPECT_FALSE(example.Save(disk).ok()) << append;
+    EXPECT_TRUE(Names(disk).empty()) << append;
+  }
+}
+
 TEST(ModelFile, ARestoredTableAnswersLikeTheOldOne) {
   const Example example(1, 9'000);
   SimDisk disk;
