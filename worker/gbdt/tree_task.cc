@@ -357,8 +357,9 @@ class TreeTask {
   Status WriteSnapshot(const Booster& booster) {
     if (!writes()) return {};
     STRATA_ASSIGN(const std::string text, ModelText(booster.model()));
-    const Status written =
-        WriteFileAtomically(context_.disk, SnapshotPath(p_, booster.rounds()), text);
+    const std::string path = SnapshotPath(p_, booster.rounds());
+    Status written = context_.disk.TryReplace(path).Prefixed(path);
+    if (written.ok()) written = WriteFileAtomically(context_.disk, path, text);
     if (!written.ok()) {
       Log(LogLevel::kWarning, "there is no copy of the model after round {}: {}; training goes on",
           booster.rounds(), written.message());
@@ -379,9 +380,13 @@ class TreeTask {
   }
 
   Status StopUnread(const Booster& booster) {
-    const bool named = !p_.output_model.empty() && !IsStandardOutput(p_.output_model);
-    return StopInFile(Cancelled("nobody reads standard output any more: stopped"), booster,
-                      named ? p_.output_model : SnapshotPath(p_, booster.rounds()));
+    const Status why = Cancelled("nobody reads standard output any more: stopped");
+    if (!p_.output_model.empty() && !IsStandardOutput(p_.output_model)) {
+      return StopInFile(why, booster, p_.output_model);
+    }
+    return Status(why.code(),
+                  fmt::format("{} after round {}, which is lost: {} = FILE keeps it", why.message(),
+                              booster.rounds(), KeyOf(p_, "output_model")));
   }
 
   Status StopInFile(const Status& why, const Booster& booster, const std::string& path) {
