@@ -5,7 +5,6 @@
 #include <array>
 #include <span>
 
-#include "base/output_file.h"
 #include "base/print.h"
 #include "base/text_file.h"
 #include "worker/config_look.h"
@@ -153,7 +152,27 @@ Result<TreeParameters> LoadConf(Disk& disk, const std::string& path,
   return WithConfigLook(disk, path, ConfigKind::kLightGbmConf, loaded.status());
 }
 
-Status CheckOutputs(const WorkerOptions& options) {
+// `conf` is the train.conf, if there is one.
+std::vector<NamedFile> FilesOf(const Settings& worker, const Settings& cluster,
+                               const std::string& conf, const WorkerOptions& options) {
+  return {{"--job", worker.Text("job")},
+          {worker.Text("lightgbm_conf").empty() ? "config" : "--lightgbm-conf", conf},
+          {"--config", cluster.Text("config")},
+          {"log.file", options.log_file},
+          {"data.train", options.job.train_path},
+          {"data.test", options.job.test_path}};
+}
+
+Status CheckOutputs(Disk& disk, const WorkerOptions& options) {
+  // It is written to before anything else is looked at.
+  std::vector<NamedFile> read = options.files;
+  if (options.trees.has_value()) read.push_back({"data", options.trees->data});
+  for (const NamedFile& file : read) {
+    if (options.log_file.empty() || file.name == "log.file" || file.path.empty()) continue;
+    if (!disk.Replaces(options.log_file, file.path)) continue;
+    return Invalid(
+        fmt::format("log.file = {} is a file of {}: name another", options.log_file, file.name));
+  }
   if (!options.json || !WritesToStandardOutput(options)) return {};
   return Invalid(
       "--json and a model or predictions on standard output exclude each other: name a file for "
@@ -223,14 +242,16 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     STRATA_ASSIGN(const bool listed, AddMachines(disk, *options.trees, in_cluster, &config));
     STRATA_TRY(CheckRankHasList(config, "machine_list_filename, machines, "));
     if (listed) options.cluster = config;
-    STRATA_TRY(CheckOutputs(options));
+    options.files = FilesOf(worker, cluster, conf, options);
+    STRATA_TRY(CheckOutputs(disk, options));
     return std::optional<WorkerOptions>(std::move(options));
   }
   STRATA_TRY(CheckRankHasList(config));
   STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), overrides, worker.Text("task")));
   options.trees = options.job.trees;
   if (options.trees.has_value()) STRATA_TRY(CheckTreeFlags(worker));
-  STRATA_TRY(CheckOutputs(options));
+  options.files = FilesOf(worker, cluster, conf, options);
+  STRATA_TRY(CheckOutputs(disk, options));
   return std::optional<WorkerOptions>(std::move(options));
 }
 

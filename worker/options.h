@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/disk.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/settings.h"
 #include "base/status.h"
 #include "cluster/cluster_config.h"
@@ -31,6 +33,8 @@ struct WorkerOptions {
   int http_port = -1;  // 0: a free one; -1: none, the default without a cluster
   LogLevel log_level = LogLevel::kInfo;
   std::string log_file;
+  // What no output may replace: the files that the command line names, the data of a job file.
+  std::vector<NamedFile> files;
 };
 
 // Whether the task's model or predictions go to standard output, where nothing else then goes.

@@ -55,14 +55,4 @@ Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scor
   });
 }
 
-Status TryOutput(const TaskContext& context, const char* key, const std::string& path,
-                 Status (*attempt)(Disk& disk, const std::string& path)) {
-  if (path.empty()) return {};
-  Status tried;
-  if (context.session.group().rank() == 0) {
-    tried = WrongPath(context.options.job, key, attempt(context.disk, path));
-  }
-  return AgreeOnStatus(context.session.group(), tried);
-}
-
 }  // namespace strata

@@ -1,5 +1,4 @@
-// What the tasks of strata-worker share: how a phase is counted and shown, evaluation, outputs that
-// are tried before the work.
+// What the tasks of strata-worker share: how a phase is counted and shown, and evaluation.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +44,5 @@ class Phase {
 
 // Goes once over the source, shown as a phase.
 Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer);
-
-// Shows that rank 0 can write what the task is to leave behind, before the work; every rank calls
-// it.
-Status TryOutput(const TaskContext& context, const char* key, const std::string& path,
-                 Status (*attempt)(Disk& disk, const std::string& path));
 
 }  // namespace strata

@@ -235,7 +235,8 @@ class TreeRun {
         .progress = [&progress](const TreeProgress& at) { progress.Advance(at); },
         .check = [this] { return stop_.reason(); },
         .is_unread = IsStdoutUnread,
-        .group = group};
+        .group = group,
+        .files = options_.files};
     const Result<TreeTaskResult> result = RunTreeTask(parameters_, context);
     progress.Finish();
     const Status stopped = stop_.reason();

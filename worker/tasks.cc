@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/output_file.h"
 #include "base/random.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/job_agreement.h"
@@ -18,6 +17,7 @@
 #include "worker/ctr/predictions.h"
 #include "worker/ctr/scorer.h"
 #include "worker/data/bad_rows.h"
+#include "worker/job_outputs.h"
 #include "worker/phase.h"
 #include "worker/train_task.h"
 
@@ -41,9 +41,7 @@ class ApplyTask {
           fmt::format("{}: output.predictions is empty: expected the file to write", job_.file));
     }
     STRATA_TRY(TryTest(context_.disk, job_, !predicting, group_));
-    if (predicting) {
-      STRATA_TRY(TryOutput(context_, "output.predictions", job_.predictions_path, &TryOutputFile));
-    }
+    STRATA_TRY(CheckJobOutputs(context_));
     STRATA_ASSIGN(LoadedModel loaded, LoadModel(context_.disk, job_.model_path));
     STRATA_ASSIGN(const std::vector<FittedFeature> features,
                   FeaturesFromText(loaded.model.features, job_.model_path + ": its features file"));

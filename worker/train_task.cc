@@ -21,6 +21,7 @@
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/scorer.h"
 #include "worker/ctr/trainer.h"
+#include "worker/job_outputs.h"
 #include "worker/phase.h"
 #include "worker/resume.h"
 
@@ -87,7 +88,7 @@ class TrainTask {
 
   Result<TaskResult> Run() {
     STRATA_TRY(TryTest(context_.disk, job_, true, group_));
-    STRATA_TRY(TryOutput(context_, "output.model", job_.model_path, &TryOutputFolder));
+    STRATA_TRY(CheckJobOutputs(context_));
     STRATA_TRY(OpenCheckpoints());
     if (job_.dictionary) texts_.emplace(job_.data.features);
     STRATA_ASSIGN(const JobFeatures fitted,

@@ -8,11 +8,8 @@
 #include "worker/ctr/agree.h"
 
 namespace strata {
-namespace {
 
 std::string DictionaryPath(const std::string& folder) { return folder + "/dictionary.csv"; }
-
-}  // namespace
 
 Status JoinTextCounts(Group& group, TextCounts* counts) {
   Status joined;

@@ -15,6 +15,9 @@ namespace strata {
 // more than its own and one other's; ranks but 0 keep theirs. Every rank calls it.
 Status JoinTextCounts(Group& group, TextCounts* counts);
 
+// The dictionary's file in the folder of a model.
+std::string DictionaryPath(const std::string& folder);
+
 // Writes the dictionary into the folder of a saved model, in one step, and warns if it is
 // incomplete or holds texts that are no UTF-8.
 Status WriteDictionary(Disk& disk, const std::string& folder, const TextCounts& counts);

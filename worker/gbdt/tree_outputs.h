@@ -1,19 +1,22 @@
 // What a tree task writes: checked before the work.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/disk.h"
+#include "base/output_file.h"
 #include "base/status.h"
 #include "worker/gbdt/parameters.h"
 
 namespace strata {
 
-// Every file that the task writes can be written, and takes the place of none that it reads. The
-// errors are TryOutputFile's, after the parameter that names the file. One process of a group
-// calls it.
-Status CheckTreeOutputs(Disk& disk, const TreeParameters& parameters);
+// Every file that the task writes can be written, and takes the place of no other one and of none
+// that it reads: those of the parameters and `files`. The errors are CheckOutputFiles', after the
+// parameter that names the file. One process of a group calls it.
+Status CheckTreeOutputs(Disk& disk, const TreeParameters& parameters,
+                        std::span<const NamedFile> files);
 
 // Whether the task's model or predictions go to standard output.
 bool WritesToStandardOutput(const TreeParameters& parameters);

@@ -81,7 +81,7 @@ class TreeTask {
 
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
-    if (writes()) STRATA_TRY(CheckTreeOutputs(context_.disk, p_));
+    if (writes()) STRATA_TRY(CheckTreeOutputs(context_.disk, p_, context_.files));
     if (p_.task == "convert") {
       STRATA_TRY(RunConvert(p_, context_, &result_));
       return std::move(result_);

@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/output_file.h"
 #include "base/status.h"
 #include "worker/gbdt/booster.h"
 #include "worker/gbdt/parameters.h"
@@ -51,6 +53,8 @@ struct TreeTaskContext {
   // The ranks that train together, which all run the task; null: this process alone. Rank 0 writes
   // models, and calls progress.
   Group* group = nullptr;
+  // What the process reads besides the parameters' files, and what must stay as it is.
+  std::span<const NamedFile> files = {};
 };
 
 Result<TreeTaskResult> RunTreeTask(const TreeParameters& parameters,

@@ -33,10 +33,10 @@ TEST(BadTreesInput, EndsWithExitCode2AndSaysWhy) {
       {"data = rows.csv\n",
        {"output_model=none/m.txt"},
        "output_model = none/m.txt: expected a file"},
-      {"data = rows.csv\n", {"report_file=none/r"}, "report_file = none/r: expected a file in a"},
       {"data = rows.csv\n",
-       {"output_model=/dev/null"},
-       "output_model = /dev/null: expected a file, "},
+       {"report_file=none/r"},
+       "report_file = none/r: none/r.json: expected a file in"},
+      {"data = rows.csv\n", {"output_model=/dev/null"}, "output_model = /dev/null: is a device, "},
       {"data = rows.csv\n", {"gpu_device_id=1"}, "gpu_device_id is a parameter of LightGBM"},
       {"task = predict\ndata = rows.csv\n", {}, "input_model is missing"}};
   for (const Case& c : cases) {

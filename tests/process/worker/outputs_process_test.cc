@@ -227,12 +227,13 @@ TEST_F(WorkerOutputs, AFullDiskIsFoundBeforeTheWork) {
   FillUp(folder_.File("small/filler"));
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"config=train.conf", "output_model=small/m"}, "output_model = small/m: cannot write"},
-      {{"config=train.conf", "report_file=small/r"}, "report_file = small/r: cannot write"},
-      {{"--job=job.toml", "output.model=small/m"}, "output.model: cannot "},
+      {{"config=train.conf", "report_file=small/r"},
+       "report_file = small/r: small/r.json: cannot write"},
+      {{"--job=job.toml", "output.model=small/m"}, "output.model = small/m: cannot "},
       {{"--job=job.toml", "checkpoint.every_steps=1", "checkpoint.folder=small/c"},
        "checkpoint.folder: cannot "},
       {{"--job=job.toml", "--task=predict", "output.model=none", "output.predictions=small/p"},
-       "output.predictions: cannot write"}};
+       "output.predictions = small/p: cannot write"}};
   for (const auto& [arguments, message] : cases) {
     std::vector<std::string> words = arguments;
     words.emplace_back(words[0] == "--job=job.toml" ? "train.epochs=1000000"
@@ -259,6 +260,105 @@ TEST_F(WorkerOutputs, AModelForWhichADiskHasNoRoomIsKeptInTheWorkingFolder) {
   EXPECT_EQ(RunTrees({"task=evaluate", "input_model=m.txt.kept"}).end, ProcessEnd{});
   EXPECT_EQ(Run({"--job=job.toml", "--task=evaluate", "output.model=model.kept"}).end,
             ProcessEnd{});
+}
+
+TEST_F(WorkerOutputs, NoOutputTakesThePlaceOfWhatIsRead) {
+  ASSERT_EQ(RunTrees({}).end, ProcessEnd{});
+  ASSERT_EQ(Run({"--job=job.toml"}).end, ProcessEnd{});
+  WriteWholeFile(folder_.File("trees.toml"), R"([data]
+train = "rows.csv"
+test = "rows.csv"
+columns = ["y", "a", "b"]
+label = "y"
+[[feature]]
+columns = ["a", "b"]
+kind = "numeric"
+[model]
+kind = "gbdt"
+[output]
+model = "m.txt"
+)");
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"--job=job.toml", "--task=predict", "output.predictions=clicks.csv"}, "data.train"},
+      {{"--job=job.toml", "--task=predict", "output.predictions=./job.toml"}, "--job"},
+      {{"--job=job.toml", "--task=predict", "output.predictions=model/manifest"}, "output.model"},
+      {{"--job=job.toml", "data.train=model/dictionary.csv"}, "data.train"},
+      {{"--job=trees.toml", "output.model=trees.toml"}, "--job"},
+      {{"--job=trees.toml", "--task=predict", "output.predictions=trees.toml"}, "--job"},
+      {{"--job=trees.toml", "--task=predict", "output.predictions=rows.csv"}, "data.t"},
+      {{"config=train.conf", "output_model=train.conf"}, "config"},
+      {{"--lightgbm-conf=train.conf", "output_model=train.conf"}, "--lightgbm-conf"}};
+  WriteWholeFile(folder_.File("model/dictionary.csv"), ReadWholeFile(folder_.File("clicks.csv")));
+  for (const auto& [arguments, key] : cases) {
+    const ProcessResult run = Run(arguments);
+    EXPECT_EQ(run.end, (ProcessEnd{2, 0})) << arguments.back() << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr("would take the place of")) << arguments.back();
+    EXPECT_THAT(run.errors, HasSubstr("a file of " + key)) << arguments.back();
+  }
+  EXPECT_EQ(Run({"--job=job.toml", "--task=evaluate"}).end, ProcessEnd{});
+}
+
+TEST_F(WorkerOutputs, TheLogIsNoFileThatIsRead) {
+  const std::string data = ReadWholeFile(folder_.File("rows.csv"));
+  for (const char* file : {"rows.csv", "train.conf"}) {
+    const ProcessResult run = RunTrees({std::string("--log_file=") + file});
+    EXPECT_EQ(run.end, (ProcessEnd{2, 0})) << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr("name another")) << file;
+  }
+  EXPECT_EQ(ReadWholeFile(folder_.File("rows.csv")), data);
+}
+
+TEST_F(WorkerOutputs, AFileBeyondTheLimitOfSizesIsAnError) {
+  const ProcessResult run = RunProcess(
+      "/bin/bash",
+      {.arguments = {"-c", "ulimit -f 8; exec \"$0\" \"$@\"", ProgramPath("strata-worker"),
+                     "config=train.conf", "num_iterations=100", "min_data_in_leaf=1"},
+       .folder = folder_.path()});
+  EXPECT_EQ(run.end, (ProcessEnd{1, 0})) << run.errors;
+  EXPECT_THAT(run.errors, HasSubstr("File too large"));
+  EXPECT_THAT(run.errors, HasSubstr("what was to be written is lost"));
+}
+
+TEST_F(WorkerOutputs, NothingIsKeptForAReaderWhoHasGone) {
+  ASSERT_EQ(RunTrees({}).end, ProcessEnd{});
+  ASSERT_EQ(Run({"--job=job.toml"}).end, ProcessEnd{});
+  const std::string unread = "mkfifo p; exec 3<>p 4>p 3<&-; rm p; \"$0\" \"$@\" >&4";
+  for (const std::vector<std::string>& task :
+       {std::vector<std::string>{"--job=job.toml", "--task=predict"},
+        {"config=train.conf", "num_iterations=1", "output_model=-"},
+        {"config=train.conf", "task=convert", "input_model=m.txt", "convert_model=-"}}) {
+    std::vector<std::string> arguments = {"-c", unread, ProgramPath("strata-worker")};
+    arguments.insert(arguments.end(), task.begin(), task.end());
+    const ProcessResult run =
+        RunProcess("/bin/bash", {.arguments = arguments, .folder = folder_.path()});
+    EXPECT_EQ(run.end, (ProcessEnd{1, 0})) << task.back() << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr("cannot write to stdout: Broken pipe")) << task.back();
+    EXPECT_FALSE(Exists("output.kept")) << task.back();
+  }
+}
+
+TEST_F(WorkerOutputs, WhatStandsInTheWayOfAModelOfClicksIsFoundBeforeTheWork) {
+  for (const char* name : {"manifest", "dictionary.csv"}) {
+    std::filesystem::create_directories(folder_.File(std::string("model/") + name + "/below"));
+    const ProcessResult run = Run({"--job=job.toml", "train.epochs=1000000"});
+    EXPECT_EQ(run.end, (ProcessEnd{2, 0})) << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr(fmt::format("output.model = model: model/{}: is a folder; "
+                                                  "expected a file",
+                                                  name)));
+    std::filesystem::remove_all(folder_.File("model"));
+  }
+  const ProcessResult file = Run({"--job=job.toml", "output.model=clicks.csv"});
+  EXPECT_EQ(file.end, (ProcessEnd{2, 0}));
+  EXPECT_THAT(file.errors, HasSubstr("output.model = clicks.csv: expected a folder: "));
+}
+
+TEST_F(WorkerOutputs, ACopyOfTheModelTakesThePlaceOfNoLink) {
+  std::filesystem::create_symlink("rows.csv", folder_.File("m.txt.snapshot_iter_1"));
+  const ProcessResult run = RunTrees({"snapshot_freq=1"});
+  EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
+  EXPECT_THAT(run.errors, HasSubstr("m.txt.snapshot_iter_1: is a link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_.File("m.txt.snapshot_iter_1")));
+  EXPECT_TRUE(Exists("m.txt.snapshot_iter_2"));
 }
 
 }  // namespace

@@ -121,8 +121,8 @@ TEST(WorkerProcess, MistakesInPathsAreFoundBeforeTraining) {
       {"data.train=" + folder.File("none.csv"), "command line: data.train: "},
       {"data.train=" + folder.File("."), "command line: data.train: "},
       {"data.test=" + folder.File("bad.csv"), "command line: data.test: "},
-      {"output.model=" + folder.File("file") + "/model", "command line: output.model: "},
-      {"output.model=" + folder.File("file"), "command line: output.model: "},
+      {"output.model=" + folder.File("file") + "/model", "command line: output.model = "},
+      {"output.model=" + folder.File("file"), "command line: output.model = "},
   };
   for (const auto& [change, message] : cases) {
     const ProcessResult run = RunWorker({kAdult, "train.epochs=1000000", change});
@@ -132,7 +132,8 @@ TEST(WorkerProcess, MistakesInPathsAreFoundBeforeTraining) {
   const std::string predictions = "output.predictions=" + folder.File("none/predictions.csv");
   const ProcessResult run = RunWorker({kAdult, "--task=predict", predictions, "output.model=m"});
   EXPECT_EQ(run.end, (ProcessEnd{2, 0}));
-  EXPECT_NE(run.errors.find("command line: output.predictions: "), std::string::npos) << run.errors;
+  EXPECT_NE(run.errors.find("command line: output.predictions = "), std::string::npos)
+      << run.errors;
 }
 
 TEST(WorkerProcess, ASignalEndsItSoonAndSaysSo) {

@@ -159,7 +159,7 @@ std::vector<Case> ConfCases() {
       {"report over forced splits",
        {{"forced.json", "{}"}},
        "forcedsplits_filename = {}forced.json\nreport_file = {}forced\n",
-       "report_file = {}forced would take the place of {}forced.json, a file of "
+       "report_file = {}forced: {}forced.json would take the place of {}forced.json, a file of "
        "forcedsplits_filename: name another"},
       {"predictions over their model",
        {{"model.txt", ""}},

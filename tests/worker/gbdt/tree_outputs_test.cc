@@ -135,5 +135,67 @@ TEST_F(TreeOutputs, ABinaryFileTakesThePlaceOfNoOtherData) {
   EXPECT_THAT(status.message(), HasSubstr("would take the place of rows.csv.bin"));
 }
 
+TEST_F(TreeOutputs, TwoOutputsOnOnePathAreAnError) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"output_model = r.json\nreport_file = r\n",
+       "output_model = r.json and report_file = r: r.json are one file"},
+      {"output_model = rows.csv.bin\nsave_binary = true\n",
+       "output_model = rows.csv.bin and data = rows.csv: rows.csv.bin are one file"}};
+  for (const auto& [conf, message] : cases) {
+    const Status status = Run("data = rows.csv\n" + conf).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << conf;
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
+}
+
+TEST_F(TreeOutputs, AFolderInTheWayIsNamed) {
+  for (const char* folder : {"rows.csv.bin", "r.html"}) {
+    ASSERT_TRUE(disk_.MakeFolder(folder).ok());
+  }
+  for (const auto& [conf, message] :
+       {std::pair("save_binary = true\n", "data = rows.csv: rows.csv.bin: is a folder"),
+        std::pair("report_file = r\n", "report_file = r: r.html: is a folder")}) {
+    const Status status = Run(std::string("data = rows.csv\noutput_model = m\n") + conf).status();
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
+}
+
+TEST_F(TreeOutputs, AReportTakesThePlaceOfNoModelToGoOnFrom) {
+  ASSERT_TRUE(Run("data = rows.csv\nnum_iterations = 2\noutput_model = r.json\n").ok());
+  const std::string conf = "data = rows.csv\nnum_iterations = 2\ninput_model = r.json\n";
+  EXPECT_THAT(Run(conf + "output_model = m\nreport_file = r\n").status().message(),
+              HasSubstr("would take the place of r.json, a file of input_model"));
+  EXPECT_TRUE(Run(conf + "output_model = r.json\n").ok());
+}
+
+TEST_F(TreeOutputs, ACopyOfTheModelTakesThePlaceOfNoData) {
+  ASSERT_TRUE(WriteFileAtomically(disk_, "m.snapshot_iter_2", Rows()).ok());
+  const Status status =
+      Run("data = m.snapshot_iter_2\noutput_model = m\nsnapshot_freq = 1\n").status();
+  EXPECT_THAT(status.message(),
+              HasSubstr("would take the place of m.snapshot_iter_2, a file of data"));
+}
+
+TEST_F(TreeOutputs, TrainingGoesOnFromACopyOfItsModel) {
+  const std::string conf =
+      "data = rows.csv\noutput_model = m\nsnapshot_freq = 1\nnum_iterations = 2\n";
+  ASSERT_TRUE(Run(conf).ok());
+  EXPECT_TRUE(Run(conf + "input_model = m.snapshot_iter_2\n").ok());
+  EXPECT_TRUE(Exists("m.snapshot_iter_4"));
+}
+
+TEST_F(TreeOutputs, AModelForAReaderWhoHasGoneIsNotKept) {
+  unread_from_ = 2;
+  for (const char* path : {"-", ""}) {
+    rounds_ = 0;
+    const Status status =
+        Run(std::string("data = rows.csv\nnum_iterations = 9\noutput_model = ") + path + "\n")
+            .status();
+    EXPECT_EQ(status.code(), StatusCode::kCancelled);
+    EXPECT_THAT(status.message(), HasSubstr("stopped after round 2, which is lost"));
+  }
+  EXPECT_EQ(disk_.List(".")->size(), 2U);  // out and rows.csv
+}
+
 }  // namespace
 }  // namespace strata
