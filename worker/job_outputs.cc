@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/output_file.h"

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "worker/ctr/agree.h"
-
 namespace strata {
 namespace {
 
