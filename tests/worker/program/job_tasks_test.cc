@@ -145,7 +145,7 @@ TEST_F(JobTasks, BadRowsAboveTheShareStillEndAPrediction) {
   WriteWholeFile(folder_.File("test.csv"), XorCsv(50, 12, 2) + "bad\n");
   const Outcome outcome = Run(Task::kPredict, 1);
   EXPECT_EQ(outcome.status.code(), StatusCode::kInvalid);
-  EXPECT_THAT(outcome.status.message(), HasSubstr("test.csv:51: 1 columns, expected 3"));
+  EXPECT_THAT(outcome.status.message(), HasSubstr("test.csv:51: 1 column, expected 3"));
 }
 
 // What a model holds cannot be chosen anew where the model is used.
