@@ -104,7 +104,11 @@ class RoleFinder {
     }
     roles_.features = columns_ - (has_label ? 1 : 0);
     STRATA_TRY(CheckWidth());
-    STRATA_TRY(GiveRoles(label));
+    SetLabel(label);
+    for (const std::string& text : choice_.ignored) {
+      STRATA_TRY(Give(text, label, ColumnRole::kIgnored));
+    }
+    STRATA_TRY(GiveWeightAndQuery(label, choice_.predicts));
     uint32_t feature = 0;
     for (size_t column = 0; column < columns_; ++column) {
       roles_.feature_of[column] = feature;
@@ -120,9 +124,10 @@ class RoleFinder {
     const std::vector<std::string>& expected = choice_.expected->names;
     std::map<std::string_view, uint32_t> number_of;
     for (uint32_t f = 0; f < expected.size(); ++f) number_of.emplace(expected[f], f);
-    finds_by_name_ = true;
     STRATA_ASSIGN(const size_t label, LabelBesides(number_of));
-    STRATA_TRY(GiveRoles(label));
+    SetLabel(label);
+    // Whoever predicts reads the model's features, whatever else is there.
+    if (!choice_.predicts) STRATA_TRY(GiveWeightAndQuery(label, false));
     STRATA_ASSIGN(const std::vector<std::string> of_model, NamesOfModel(label));
     std::vector<bool> is_there(expected.size(), false);
     std::vector<std::string> others;
@@ -205,18 +210,17 @@ class RoleFinder {
                                ShownNames(names_), choice_.predicts ? kAnyWidthHint : ""));
   }
 
-  Status GiveRoles(size_t label) {
-    const bool predicts = choice_.predicts;
+  // `label` is a column, or columns_: there is none.
+  void SetLabel(size_t label) {
     roles_.has_label = label < columns_;
-    roles_.reads_label = roles_.has_label && !predicts;
+    roles_.reads_label = roles_.has_label && !choice_.predicts;
     if (roles_.has_label) roles_.of[label] = ColumnRole::kLabel;
-    // By name a model's features are what is read, whatever else is there.
-    if (finds_by_name_ && predicts) return {};
-    for (const std::string& text : choice_.ignored) {
-      if (!finds_by_name_) STRATA_TRY(Give(text, label, ColumnRole::kIgnored));
-    }
-    STRATA_TRY(Give(choice_.weight, label, predicts ? ColumnRole::kIgnored : ColumnRole::kWeight));
-    return Give(choice_.query, label, predicts ? ColumnRole::kIgnored : ColumnRole::kQuery);
+  }
+
+  Status GiveWeightAndQuery(size_t label, bool as_ignored) {
+    STRATA_TRY(
+        Give(choice_.weight, label, as_ignored ? ColumnRole::kIgnored : ColumnRole::kWeight));
+    return Give(choice_.query, label, as_ignored ? ColumnRole::kIgnored : ColumnRole::kQuery);
   }
 
   Status Give(const std::string& text, size_t label, ColumnRole role) {
@@ -237,7 +241,6 @@ class RoleFinder {
   const size_t columns_;
   const std::string& path_;
   const Finder finder_;
-  bool finds_by_name_ = false;
   ColumnRoles roles_;
 };
 
