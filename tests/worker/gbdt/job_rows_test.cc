@@ -227,5 +227,25 @@ TEST(CategoryTexts, AreWrittenAsLightGbmsPythonPackageDoes) {
   }
 }
 
+// Names that look like numbers are names here too, as they are of a header.
+TEST(JobRows, FeaturesAreFoundByNamesThatLookLikeNumbers) {
+  TextDisk disk;
+  disk.files["d"] = "y,Column_1,Column_0\n1,5,7\n";
+  DataSpec spec;
+  spec.format.header = true;
+  spec.label = "y";
+  spec.label_is_number = true;
+  for (const char* name : {"Column_1", "Column_0"}) {
+    spec.features.push_back({.column = name, .kind = FeatureKind::kNumeric});
+  }
+  const ExpectedFeatures expected = {{"Column_0", "Column_1"}, {true, true}, "the model"};
+  const auto rows = JobRows::Open(disk, "d", spec, {.expected = &expected});
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  SparseRows block;
+  ASSERT_TRUE((*rows)->Next(&block).ok());
+  EXPECT_EQ(block.columns, (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(block.values, (std::vector<double>{7, 5}));
+}
+
 }  // namespace
 }  // namespace strata

@@ -39,17 +39,17 @@ Result<NumberedFeatures> MatchByName(const std::vector<FeatureSpec>& features,
   Result<std::vector<std::string>> of_model = ModelFeatureNames(names);
   if (!of_model.ok()) return of_model.status().Prefixed(path);
   NumberedFeatures matched;
-  std::vector<std::string> missing;
+  bool has_all = true;
   for (uint32_t f = 0; f < expected.names.size(); ++f) {
     const auto found = std::ranges::find(*of_model, expected.names[f]);
     if (found != of_model->end()) {
       matched.features.push_back(features[static_cast<size_t>(found - of_model->begin())]);
       matched.numbers.push_back(f);
     } else if (expected.needed[f]) {
-      missing.push_back(expected.names[f]);
+      has_all = false;
     }
   }
-  if (missing.empty() && matched.features.size() == features.size()) return matched;
+  if (has_all && matched.features.size() == features.size()) return matched;
   return Invalid(fmt::format("{}: expected the {} of {}, the job has {}: {}", path, expected.Text(),
                              expected.owner, features.size(), ShownNames(names)));
 }
@@ -86,7 +86,9 @@ Status CheckKinds(const NumberedFeatures& matched, const JobRowsChoice& choice) 
 
 Result<NumberedFeatures> Match(const std::vector<FeatureSpec>& features,
                                const ExpectedFeatures* expected, const std::string& path) {
-  if (expected != nullptr && expected->have_names()) return MatchByName(features, *expected, path);
+  if (expected != nullptr && expected->MatchByName(ColumnsOf(features))) {
+    return MatchByName(features, *expected, path);
+  }
   if (expected != nullptr && expected->names.size() != features.size()) {
     return Invalid(fmt::format("{}: expected the {} of {}, the job has {}", path, expected->Text(),
                                expected->owner, features.size()));
