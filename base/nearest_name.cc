@@ -41,7 +41,7 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
   if (name.empty() || name.size() > kNameLengthMax) return {};
   const size_t dashes = std::min(name.find_first_not_of('-'), name.size());  // of a flag
   const size_t length = name.size() - dashes;
-  // Of one letter nothing would be left.
+  // A name of one letter would have nothing left.
   size_t least = std::min(length, std::min<size_t>(3, (length + 2) / 3) + 1);
   std::string_view nearest;
   for (std::string_view candidate : candidates) {

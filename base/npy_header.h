@@ -20,8 +20,8 @@ struct NpyField {
 
 struct NpyHeader {
   std::string kind;  // "<f4", "<i8", ..., as the file spells it
-  // Of a structured array, in their order, without gaps between them; empty: it is none, or its
-  // fields are arrays or records themselves.
+  // These are the fields of a structured array, in order and without gaps. It is empty for other
+  // arrays, and where fields are arrays or records themselves.
   std::vector<NpyField> fields = {};
   bool is_row_major = true;
   std::vector<uint64_t> shape;  // a number for each dimension

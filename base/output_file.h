@@ -1,5 +1,5 @@
-// What a program is asked to write: tried before the work, written as a whole after it, and kept
-// elsewhere when that fails.
+// Outputs are what a program is asked to write. They are tried before the work, written as a whole
+// after it, and kept elsewhere when that fails.
 #pragma once
 
 #include <functional>

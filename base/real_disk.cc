@@ -252,7 +252,7 @@ bool IsNotToBeWritten(const std::string& path) {
   return S_ISREG(info.st_mode) && (info.st_nlink > 1 || access(path.c_str(), R_OK | W_OK) != 0);
 }
 
-// Of what is there, by its mode; "": a file.
+// Names what the mode says is there; "" stands for a file.
 std::string_view WhyNoFile(mode_t mode) {
   if (S_ISREG(mode)) return "";
   if (S_ISDIR(mode)) return "is a folder; expected a file";
@@ -371,7 +371,7 @@ class PosixDisk : public Disk {
     if (IsMounted(path)) {
       return Invalid("is mounted by itself and cannot be replaced: name a file in a folder");
     }
-    // Of a file that may be removed the kernel says that it is no folder, and else why it may not.
+    // The kernel answers that it is no folder if the file may be removed, else why it may not.
     if (rmdir(path.c_str()) == 0 || errno == ENOTDIR || errno == ENOENT) return Status::Ok();
     return Invalid(fmt::format("exists and cannot be replaced: {}; name another file",
                                std::generic_category().message(errno)));

@@ -17,7 +17,7 @@ size_t CharacterLength(std::string_view text) {
   if (byte(0) < 0x80) return 1;
   const size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
   if (byte(0) < 0xc2 || byte(0) > 0xf4 || length > text.size()) return 0;
-  // Of four first bytes the second has narrower bounds.
+  // After four of the first bytes the second one has narrower bounds.
   const unsigned min = byte(0) == 0xe0 ? 0xa0 : byte(0) == 0xf0 ? 0x90 : 0x80;
   const unsigned max = byte(0) == 0xed ? 0x9f : byte(0) == 0xf4 ? 0x8f : 0xbf;
   if (byte(1) < min || byte(1) > max) return 0;

@@ -1,4 +1,4 @@
-// What a value of a categorical feature is: for training, prediction and models alike.
+// CategoryOf says what a value of a categorical feature is, for training, prediction and models.
 #pragma once
 
 #include <cstdint>

@@ -122,7 +122,7 @@ class GpuTrees {
   virtual Status SetGradients(const FixedGradients& by_row, const GradientUnits& units,
                               std::span<const uint32_t> bag) = 0;
   // Those of a round, from the scores of all classes; `round` seeds what is random in the loss.
-  // What the loss points at on the host is copied once, in the first round.
+  // The first round copies the numbers on the host that the loss points at.
   virtual Status ComputeGradients(const GpuLoss& loss, uint64_t round) = 0;
   // Of the gradients that were computed, the rows that the round's trees grow with; all, where this
   // is not called.
