@@ -15,11 +15,12 @@
 
 namespace strata {
 
-// A table's id is a hash of its name, so that no server has to hand out numbers. Never 0.
-enum class TableId : uint32_t {};
+// A table's id is a hash of its name, so that no server has to hand out numbers. Its lower half,
+// the id in messages, is never 0.
+enum class TableId : uint64_t {};
 inline TableId TableIdOf(std::string_view name) {
-  const auto id = static_cast<uint32_t>(Hash64(name, 0x7461626c65ULL));
-  return TableId{id == 0 ? 1U : id};
+  const uint64_t hash = Hash64(name, 0x7461626c65ULL);
+  return TableId{static_cast<uint32_t>(hash) == 0 ? hash | 1U : hash};
 }
 
 // What must be true before an update, assign or erase is acknowledged. Numbers are on the wire.

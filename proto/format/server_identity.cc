@@ -1,5 +1,8 @@
 #include "proto/format/server_identity.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "proto/format/sealed_json.h"
@@ -15,7 +18,7 @@ constexpr Seal kSeal{.kind = "strata-server",
 }  // namespace
 
 std::string EncodeServerIdentity(const ServerIdentityFile& identity) {
-  const nlohmann::json body = {
+  nlohmann::json body = {
       {"cluster", identity.cluster},
       {"rank", identity.rank},
       {"lanes", identity.lanes_per_server},
@@ -24,6 +27,7 @@ std::string EncodeServerIdentity(const ServerIdentityFile& identity) {
       {"lane_ports", identity.lane_ports},
       {"lanes_made", identity.lanes_made},
   };
+  if (!identity.nonces.empty()) body["nonces"] = identity.nonces;
   return SealText(kSeal, body.dump(2) + "\n");
 }
 
@@ -42,7 +46,12 @@ Result<ServerIdentityFile> DecodeServerIdentity(std::string_view bytes, const st
   if (root.is_object() && root.contains("lanes_made")) {
     members.Take("lanes_made", &identity.lanes_made);
   }
+  if (root.is_object() && root.contains("nonces")) members.Take("nonces", &identity.nonces);
   STRATA_TRY(members.status());
+  if (identity.nonces.size() > kBootNoncesMax || std::ranges::count(identity.nonces, 0U) != 0) {
+    return Corrupt(fmt::format("{}: expected up to {} nonces of boots, none of them 0, found [{}]",
+                               file, kBootNoncesMax, fmt::join(identity.nonces, ", ")));
+  }
   if (identity.lineage == 0 || identity.lineage >> 48 != 0 || identity.boot == 0) {
     return Corrupt(fmt::format("{}: expected a lineage of 48 bits and a boot, found {} and {}",
                                file, identity.lineage, identity.boot));

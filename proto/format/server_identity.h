@@ -15,6 +15,7 @@ namespace strata::format {
 
 constexpr std::string_view kServerIdentityName = "identity";
 constexpr size_t kServerIdentityBytesMax = size_t{1} << 20;
+constexpr size_t kBootNoncesMax = 64;
 
 struct ServerIdentityFile {
   uint64_t cluster = 0;  // as in messages
@@ -23,6 +24,9 @@ struct ServerIdentityFile {
   uint64_t lineage = 0;                    // 48 bits, not 0
   uint16_t boot = 0;                       // of the last process that served, from 1
   std::vector<uint16_t> lane_ports;        // where its lanes listened
+  // Numbers that boots drew, never 0: of `boot`, of the one before it, and so on. At most
+  // kBootNoncesMax; files of older servers have none.
+  std::vector<uint32_t> nonces;
   // Each lane has a log since: one that has none was lost. Older files do not say it.
   bool lanes_made = false;
 

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "proto/wire/bytes.h"
+#include "proto/wire/header.h"
 
 namespace strata::wire {
 namespace {
@@ -108,9 +109,9 @@ Status CheckRoom(std::string_view what, uint32_t count, size_t bytes_each,
 
 }  // namespace
 
-uint32_t CollectionIdOf(std::string_view name) {
-  const auto id = static_cast<uint32_t>(Hash64(name, kIdSeed));
-  return id == 0 ? 1 : id;
+uint64_t CollectionIdOf(std::string_view name) {
+  const uint64_t hash = Hash64(name, kIdSeed);
+  return ShortId(hash) == 0 ? hash | 1U : hash;
 }
 
 Frame EncodeCollections(std::span<const CollectionDefinition> collections) {

@@ -27,9 +27,9 @@ struct CollectionDefinition {
 // One after the other; names and attributes must be within their limits.
 Frame EncodeCollections(std::span<const CollectionDefinition> collections);
 Result<std::vector<CollectionDefinition>> DecodeCollections(std::span<const std::byte> bytes);
-// What the header's `table` is in messages about the collection: never 0. Two collections of the
-// same number cannot both exist.
-uint32_t CollectionIdOf(std::string_view name);
+// A 64-bit hash of the name, for Header::SetName; its ShortId is never 0. Two collections with the
+// same ShortId cannot both exist.
+uint64_t CollectionIdOf(std::string_view name);
 
 // What a SEARCH looks for, for all of its queries.
 struct SearchTerms {

@@ -63,6 +63,7 @@ struct CommandInfo {
   Command command;
   std::string_view name;  // "PULL": logs, metrics, docs
   bool writes;            // carries a sequence and is applied exactly once
+  bool names;             // is about a table or collection that exists, which the header names
   uint8_t request_frames;
   uint8_t reply_frames_min;
   uint8_t reply_frames_max;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/hash.h"
@@ -45,7 +46,8 @@ constexpr size_t kAtBodyBytes = 128;
 constexpr size_t kAtCut = 132;
 constexpr size_t kAtBodyChecksum = 136;
 constexpr size_t kAtCredit = 144;
-constexpr size_t kAtReserved4 = 148;  // 8 bytes
+constexpr size_t kAtNameCheck = 148;  // or the nonce, see BearsName; reserved in version 1
+constexpr size_t kAtTrace = 152;      // reserved in version 1
 constexpr size_t kAtCrc = 156;
 static_assert(kAtCrc + 4 == kHeaderBytes);
 
@@ -82,11 +84,11 @@ Status CheckFrozenPart(std::span<const std::byte> bytes) {
   return {};
 }
 
-Status CheckReserved(std::span<const std::byte> bytes) {
-  constexpr struct {
+Status CheckReserved(std::span<const std::byte> bytes, uint16_t version) {
+  const struct {
     size_t at, size;
-  } kReserved[] = {{kAtReserved1, 2}, {kAtReserved2, 2}, {kAtReserved4, 8}};
-  for (const auto& range : kReserved) {
+  } reserved[] = {{kAtReserved1, 2}, {kAtReserved2, 2}, {kAtNameCheck, version < 2 ? 8U : 0U}};
+  for (const auto& range : reserved) {
     for (size_t i = range.at; i < range.at + range.size; ++i) {
       if (bytes[i] != std::byte{0}) {
         return Invalid(fmt::format("message header: reserved byte {} must be 0, found {}", i,
@@ -116,6 +118,12 @@ Status CheckMeaning(const Header& h) {
         fmt::format("message header: at most {} payload frames, found {}", kFramesMax, h.frames));
   }
   return {};
+}
+
+// Whether bytes 148 to 151 are of a name; else they are of a boot.
+bool BearsName(const Header& h) {
+  const CommandInfo* const info = FindCommand(static_cast<uint16_t>(h.command));
+  return !h.is(kFlagReply) && info != nullptr && info->names;
 }
 
 Header ReadFields(const std::byte* in) {
@@ -148,6 +156,9 @@ Header ReadFields(const std::byte* in) {
   h.cut = LoadLittle<uint32_t>(in + kAtCut);
   h.body_checksum = LoadLittle<uint64_t>(in + kAtBodyChecksum);
   h.credit = LoadLittle<uint32_t>(in + kAtCredit);
+  if (h.version < 2) return h;
+  (BearsName(h) ? h.name_check : h.boot_nonce) = LoadLittle<uint32_t>(in + kAtNameCheck);
+  h.trace = LoadLittle<uint32_t>(in + kAtTrace);
   return h;
 }
 
@@ -200,6 +211,10 @@ std::array<std::byte, kHeaderBytes> EncodeHeader(const Header& h) {
   StoreLittle(h.cut, out + kAtCut);
   StoreLittle(h.body_checksum, out + kAtBodyChecksum);
   StoreLittle(h.credit, out + kAtCredit);
+  if (h.version >= 2) {
+    StoreLittle(BearsName(h) ? h.name_check : h.boot_nonce, out + kAtNameCheck);
+    StoreLittle(h.trace, out + kAtTrace);
+  }
   StoreLittle(Crc32c(std::span(bytes).first(kAtCrc)), out + kAtCrc);
   return bytes;
 }
@@ -213,7 +228,7 @@ Result<Header> DecodeHeader(std::span<const std::byte> bytes) {
                     "install matching versions of Strata",
                     version, kVersionMin, kVersion));
   }
-  STRATA_TRY(CheckReserved(bytes));
+  STRATA_TRY(CheckReserved(bytes, version));
   const Header header = ReadFields(bytes.data());
   STRATA_TRY(CheckMeaning(header));
   return header;
@@ -223,6 +238,7 @@ std::optional<Header> PeekHeader(std::span<const std::byte> bytes) {
   if (!CheckFrozenPart(bytes).ok()) return std::nullopt;
   const Header all = ReadFields(bytes.data());
   Header header;
+  header.version = std::clamp(all.version, kVersionMin, kVersion);
   header.command = all.command;
   header.flags = all.flags & kFlagReply;
   header.request_id = all.request_id;

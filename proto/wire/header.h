@@ -15,7 +15,7 @@
 namespace strata::wire {
 
 constexpr uint32_t kMagic = 0x41525453;  // "STRA"
-constexpr uint16_t kVersion = 1;         // spoken by this build
+constexpr uint16_t kVersion = 2;         // the newest that this build speaks
 constexpr uint16_t kVersionMin = 1;      // oldest that this build still understands
 constexpr size_t kHeaderBytes = 160;
 constexpr size_t kMessageBytesMax = size_t{64} << 20;  // header and payload; larger work is split
@@ -77,6 +77,11 @@ enum Flags : uint32_t {
   kFlagsKnown = (1U << 5) - 1,
 };
 
+// Tables and collections go by a 64-bit hash of their names (TableIdOf, CollectionIdOf), of which
+// messages carry the lower half as the id and, since version 2, the upper half as a check. Servers
+// keep what they hold by the id, so two names with one id cannot both exist.
+constexpr uint32_t ShortId(uint64_t name_hash) { return static_cast<uint32_t>(name_hash); }
+
 // Field meanings; offsets are in header.cc and docs/protocol.md. Plain values in host order.
 struct Header {
   uint16_t version = kVersion;
@@ -96,7 +101,7 @@ struct Header {
   uint64_t first_step = 0;     // kFlagSync: the group's first step
   uint64_t cursor = 0;         // scan; of the checkpoint commands: the checkpoint's number
   uint32_t epoch = 0;          // of the shard map the sender routed by
-  uint32_t table = 0;          // TableId
+  uint32_t table = 0;          // ShortId of the table's or collection's name
   uint32_t count = 0;          // keys in the payload (scan request: most rows wanted)
   uint32_t width = 0;          // elements per row in the payload; of the reply to a SEARCH: servers
                                // that have each document of the collection
@@ -111,12 +116,29 @@ struct Header {
   uint64_t body_checksum = 0;  // XXH3-64 over the payload frames' bytes, one after the other
   uint32_t credit = 0;  // of a reply: bytes that this client may have under way to this lane, or 0:
                         // nothing is said; 0 in a request
+  // Version 1 has none of the following: they are not written, and are 0 when such a message is
+  // read.
+  uint32_t name_check = 0;  // of a request that names a table or collection: the upper half of its
+                            // name's hash
+  uint32_t boot_nonce = 0;  // of a reply: drawn by this boot of the server, never 0. Of a request
+                            // that names nothing: what the client knows of the boot that
+                            // `incarnation` is, or 0
+  uint32_t trace = 0;       // chosen by the client to find the request again; echoed; 0: none
 
   bool is(Flags flag) const { return (flags & flag) != 0; }
+  void SetName(uint64_t name_hash) {
+    table = ShortId(name_hash);
+    name_check = static_cast<uint32_t>(name_hash >> 32);
+  }
+  // In version 1, whose messages do not say more, for all names with the same id.
+  bool Names(uint64_t name_hash) const {
+    return table == ShortId(name_hash) && (version < 2 || name_check == name_hash >> 32);
+  }
+  uint64_t name_hash() const { return uint64_t{name_check} << 32 | table; }
   friend bool operator==(const Header&, const Header&) = default;
 };
 
-// Header fields to bytes, CRC-32C of the bytes before it last.
+// Header fields to bytes in the layout of its version, CRC-32C of the bytes before it last.
 std::array<std::byte, kHeaderBytes> EncodeHeader(const Header& header);
 
 // kCorrupt when the CRC is wrong; kInvalid for a wrong size, magic, reserved bytes that are not
@@ -126,8 +148,9 @@ std::array<std::byte, kHeaderBytes> EncodeHeader(const Header& header);
 Result<Header> DecodeHeader(std::span<const std::byte> bytes);
 
 // What is in the same place in every version (command, the reply flag, request id, cluster id), so
-// that a message whose version, flags or command are unknown can be answered with an error. Nothing
-// when size, magic or CRC are wrong: such a message is dropped.
+// that a message whose version, flags or command are unknown can be answered with an error. Its
+// version is the nearest one that is spoken here. Nothing when size, magic or CRC are wrong: such a
+// message is dropped.
 std::optional<Header> PeekHeader(std::span<const std::byte> bytes);
 
 // Fills frames, body_bytes and body_checksum from the payload and puts the header in front.

@@ -80,6 +80,7 @@ Header ReplyHeader(const Header& request, uint64_t incarnation) {
   header.flags = (request.flags & ~static_cast<uint32_t>(kFlagDone)) | kFlagReply;
   header.status = 0;
   header.incarnation = incarnation;
+  header.name_check = 0;
   return header;
 }
 

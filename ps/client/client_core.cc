@@ -97,7 +97,8 @@ void ClientCore::CreateTable(const TableSpec& spec, std::function<void(Status)> 
   const auto dispatch = [this, call, spec](TimeNs t) {
     std::vector<RequestPtr> requests;
     for (size_t lane = 0; lane < lanes_.size(); ++lane) {
-      requests.push_back(TableRequest(call, Command::kCreateTable, spec.id(), lane));
+      requests.push_back(
+          TableRequest(call, Command::kCreateTable, static_cast<uint64_t>(spec.id()), lane));
       requests.back()->definition = ToWire(spec);
     }
     Dispatch(call, requests, t);
@@ -114,7 +115,8 @@ void ClientCore::DropTable(const std::string& name, std::function<void(Status)> 
   const auto dispatch = [this, call, name](TimeNs t) {
     std::vector<RequestPtr> requests;
     for (size_t lane = 0; lane < lanes_.size(); ++lane) {
-      requests.push_back(TableRequest(call, Command::kDropTable, TableIdOf(name), lane));
+      requests.push_back(
+          TableRequest(call, Command::kDropTable, static_cast<uint64_t>(TableIdOf(name)), lane));
     }
     Dispatch(call, requests, t);
   };
@@ -150,7 +152,7 @@ void ClientCore::CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now) {
     std::vector<RequestPtr> requests;
     for (size_t lane = 0; lane < lanes_.size(); ++lane) {
       if (lane_call.lane.value_or(lane) != lane) continue;
-      requests.push_back(TableRequest(call, lane_call.command, TableId{}, lane));
+      requests.push_back(TableRequest(call, lane_call.command, 0, lane));
       Request& request = *requests.back();
       request.header.flags = lane_call.flags;
       request.header.cursor = lane_call.number;
@@ -179,8 +181,7 @@ void ClientCore::Exchange(LaneMessages messages, LaneCallDone done, TimeNs now) 
     std::vector<RequestPtr> requests;
     for (size_t i = 0; i < messages.parts.size(); ++i) {
       const LaneMessages::Part& part = messages.parts[i];
-      requests.push_back(
-          TableRequest(call, messages.command, TableId{messages.collection}, part.lane));
+      requests.push_back(TableRequest(call, messages.command, messages.collection, part.lane));
       Request& request = *requests.back();
       request.header.flags |= part.flags;
       request.header.ack = messages.ack;
@@ -199,7 +200,7 @@ std::vector<ClientCore::RequestPtr> ClientCore::ListRequests(const CallPtr& call
   std::vector<RequestPtr> requests;
   for (size_t lane = 0; lane < lanes_.size(); ++lane) {
     if (map_.lanes[lane].lane != 0) continue;  // each lane of a server knows all of its tables
-    requests.push_back(TableRequest(call, Command::kListTables, TableId{}, lane));
+    requests.push_back(TableRequest(call, Command::kListTables, 0, lane));
   }
   return requests;
 }
@@ -244,14 +245,14 @@ void ClientCore::Begin(const CallPtr& call, const Status& valid,
   RunFinished();
 }
 
-ClientCore::RequestPtr ClientCore::TableRequest(const CallPtr& call, Command command, TableId table,
-                                                size_t lane) {
+ClientCore::RequestPtr ClientCore::TableRequest(const CallPtr& call, Command command,
+                                                uint64_t name_hash, size_t lane) {
   auto request = std::make_shared<Request>();
   request->call = call;
   request->lane = static_cast<uint16_t>(lane);
   request->header.command = command;
   request->header.epoch = map_.epoch;
-  request->header.table = static_cast<uint32_t>(table);
+  request->header.SetName(name_hash);
   request->header.ack = wire::kAckDefault;
   request->writes = wire::FindCommand(static_cast<uint16_t>(command))->writes;
   request->bytes = 2 * wire::kHeaderBytes;
@@ -286,7 +287,7 @@ void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
 // Beside the lanes' queues: a hint waits for nothing, and nothing waits for it.
 void ClientCore::SendHints(const Operation& operation, TimeNs now) {
   for (const TablePart& part : operation.parts) {
-    const auto table = static_cast<uint32_t>(part.table);
+    const uint32_t table = wire::ShortId(static_cast<uint64_t>(part.table));
     if (!hints_.OfUse(table)) continue;
     const auto split = client::SplitByLane(part.keys, map_);
     const auto lanes = static_cast<uint16_t>(split.size());
@@ -299,11 +300,11 @@ void ClientCore::SendHints(const Operation& operation, TimeNs now) {
       wire::Header header;
       header.command = Command::kPrefetch;
       header.epoch = map_.epoch;
-      header.table = table;
+      header.SetName(static_cast<uint64_t>(part.table));
       header.count = static_cast<uint32_t>(count);
       header.timeout_ms = client::Hints::kTimeoutMs;
       header.incarnation = server.hello.incarnation;
-      header = Addressed(header);
+      header = Addressed(header, server);
       hints_.NoteSent(lane, header.request_id, now);
       outgoing_.push_back(
           {server.LaneEndpoint(map_.lanes[lane].lane),
@@ -360,7 +361,8 @@ void ClientCore::Pump(TimeNs now) {
   }
 }
 
-wire::Header ClientCore::Addressed(wire::Header header) {
+wire::Header ClientCore::Addressed(wire::Header header, const ServerLink& server) {
+  header.version = server.version();
   header.request_id = next_request_id_++;
   header.cluster_id = options_.cluster_id;
   header.client_hi = options_.client_hi;
@@ -372,7 +374,7 @@ wire::Header ClientCore::Addressed(wire::Header header) {
 void ClientCore::SendAttempt(const RequestPtr& request, TimeNs now) {
   const wire::LaneName lane = map_.lanes[request->lane];
   const ServerLink& server = servers_[lane.server];
-  wire::Header header = Addressed(request->header);
+  wire::Header header = Addressed(request->header, server);
   header.incarnation = server.hello.incarnation;
   if (request->writes) header.settled_below = lanes_[request->lane].settled_below();
   if (request->call->deadline != kNever) {
@@ -394,7 +396,14 @@ void ClientCore::SendToMain(const ServerLink& server, Command command, Message p
   wire::Header header;
   header.command = command;
   header.flags = flags;
-  outgoing_.push_back({server.MainEndpoint(), wire::Seal(Addressed(header), std::move(payload))});
+  header.incarnation = command == Command::kShardMap ? server.greeted_incarnation : 0;
+  header.boot_nonce = command == Command::kShardMap ? server.boot_nonce : 0;
+  header = Addressed(header, server);
+  // Which versions the next boot speaks is not known before it is greeted.
+  if (command == Command::kHello || (command == Command::kPing && !server.greeted)) {
+    header.version = wire::kVersionMin;
+  }
+  outgoing_.push_back({server.MainEndpoint(), wire::Seal(header, std::move(payload))});
 }
 
 std::vector<Envelope> ClientCore::TakeOutgoing() { return std::exchange(outgoing_, {}); }
@@ -495,7 +504,8 @@ void ClientCore::Leave() {
     wire::Header header;
     header.command = Command::kLeave;
     header.incarnation = server.hello.incarnation;
-    outgoing_.push_back({server.LaneEndpoint(name.lane), wire::Seal(Addressed(header), {})});
+    outgoing_.push_back(
+        {server.LaneEndpoint(name.lane), wire::Seal(Addressed(header, server), {})});
   }
 }
 

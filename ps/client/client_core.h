@@ -107,8 +107,9 @@ class ClientCore {
   void DispatchOperation(const CallPtr& call, TimeNs now);
   size_t ChunkBytes() const;
   void SendHints(const Operation& operation, TimeNs now);
-  // One request without keys: for a table command.
-  RequestPtr TableRequest(const CallPtr& call, wire::Command command, TableId table, size_t lane);
+  // One request without keys; `name_hash` of what it names, or 0.
+  RequestPtr TableRequest(const CallPtr& call, wire::Command command, uint64_t name_hash,
+                          size_t lane);
   // Ends the call when it is not valid, dispatches it when there is a cluster, or else later, in
   // the order of submission.
   void Begin(const CallPtr& call, const Status& valid, std::function<void(TimeNs)> dispatch,
@@ -126,7 +127,7 @@ class ClientCore {
   void FinishConnecting(TimeNs now);
   void LearnEndpoints(const client::ServerLink& server);
   // False when the message is not to be looked at.
-  bool NoticeLife(client::ServerLink& server, uint64_t incarnation, TimeNs now);
+  bool NoticeLife(client::ServerLink& server, const wire::Header& reply, TimeNs now);
   void Resume(client::ServerLink& server, TimeNs now);
   void HandleReply(const RequestPtr& request, const wire::Received& reply, TimeNs now);
   // An answer that says "not now".
@@ -135,7 +136,8 @@ class ClientCore {
   void ExpireSession(uint16_t lane, const Status& status);
 
   void Pump(TimeNs now);
-  wire::Header Addressed(wire::Header header);
+  // With what belongs to an attempt, for a server that has been greeted.
+  wire::Header Addressed(wire::Header header, const client::ServerLink& server);
   void SendAttempt(const RequestPtr& request, TimeNs now);
   void SendToMain(const client::ServerLink& server, wire::Command command, Message payload,
                   uint32_t flags = 0);

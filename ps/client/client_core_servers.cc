@@ -79,6 +79,8 @@ void ClientCore::HandleMap(ServerLink& server, const wire::Received& reply, Time
   if (!status.ok()) return RejectServer(server, status);
   server.map = std::move(*map);
   server.greeted = true;
+  server.greeted_incarnation = reply.header.incarnation;
+  server.boot_nonce = reply.header.boot_nonce;
   if (connected_) return Resume(server, now);
   if (std::all_of(servers_.begin(), servers_.end(), [](const auto& s) { return s.greeted; })) {
     FinishConnecting(now);
@@ -150,13 +152,15 @@ void ClientCore::Handle(Envelope envelope, TimeNs now) {
   if (!reply.header.is(wire::kFlagReply)) return;
   server->last_heard = now;
   server->pings_unanswered = 0;
-  if (NoticeLife(*server, reply.header.incarnation, now)) {
+  if (NoticeLife(*server, reply.header, now)) {
     cut_ = std::max(cut_, reply.header.cut);
     const auto at = request_of_id_.find(reply.header.request_id);
-    if (at != request_of_id_.end()) {
-      HandleReply(RequestPtr(at->second), reply, now);
-    } else if (!server->greeted) {
+    if (!server->greeted) {
+      // Whether this boot holds what was acknowledged is known once it is greeted. Until then its
+      // answers do not count: all that is open is sent again by then.
       HandleGreeting(*server, reply, now);
+    } else if (at != request_of_id_.end()) {
+      HandleReply(RequestPtr(at->second), reply, now);
     } else {
       hints_.NoteReply(reply.header);
     }
@@ -165,7 +169,8 @@ void ClientCore::Handle(Envelope envelope, TimeNs now) {
   RunFinished();
 }
 
-bool ClientCore::NoticeLife(ServerLink& server, uint64_t incarnation, TimeNs now) {
+bool ClientCore::NoticeLife(ServerLink& server, const wire::Header& reply, TimeNs now) {
+  const uint64_t incarnation = reply.incarnation;
   const uint64_t known = server.incarnation;
   if (!server.lost.ok()) return false;
   if (known != 0 && connected_) {
@@ -174,6 +179,13 @@ bool ClientCore::NoticeLife(ServerLink& server, uint64_t incarnation, TimeNs now
     const bool boot_is_new = incarnation != known;
     if (!same_lineage || (boot_is_new && server.unlogged_acknowledged > 0)) {
       server.lost = same_lineage ? server.AnotherBoot(map_) : server.AnotherLineage(map_);
+      CompleteLanesOf(server.index, server.lost);
+      return false;
+    }
+    const bool both_say = server.boot_nonce != 0 && reply.boot_nonce != 0;
+    if (both_say && incarnation == server.greeted_incarnation &&
+        reply.boot_nonce != server.boot_nonce) {
+      server.lost = server.AnotherCopy(map_, reply.boot_nonce);
       CompleteLanesOf(server.index, server.lost);
       return false;
     }
@@ -209,6 +221,8 @@ void ClientCore::Resume(ServerLink& server, TimeNs now) {
 
 void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& reply, TimeNs now) {
   if (reply.header.command != request->header.command) return;
+  // A boot that speaks other versions could not read it: it is sent again once that is greeted.
+  if (reply.header.version != servers_[map_.lanes[request->lane].server].version()) return;
   if (lanes_[request->lane].Grant(reply.header.credit)) lanes_to_pump_.push_back(request->lane);
   Status status = wire::StatusOfReply(reply);
   // Of a checkpoint that finds no room its caller hears at once, and decides: it may be what fills
@@ -235,10 +249,10 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
   }
   if (request->reply_at) return Complete(request, status.Prefixed(LaneName(request->lane)));
   if (status.code() == StatusCode::kNotFound || status.code() == StatusCode::kInvalid) {
-    tables_.Forget(TableId{request->header.table});  // another client may have changed it
+    tables_.Forget(TableId{request->header.name_hash()});  // another client may have changed it
   }
   if (status.code() == StatusCode::kNotFound) {
-    status = tables_.Missing(TableId{request->header.table});
+    status = tables_.Missing(TableId{request->header.name_hash()});
   }
   Complete(request, status.Prefixed(LaneName(request->lane)));
 }
@@ -266,7 +280,7 @@ void ClientCore::ExpireSession(uint16_t lane, const Status& status) {
 AckLevel ClientCore::LevelOf(const client::Request& request) const {
   if (request.header.ack != wire::kAckDefault) return static_cast<AckLevel>(request.header.ack);
   if (request.definition) return static_cast<AckLevel>(request.definition->ack);
-  return tables_.AckOf(TableId{request.header.table});
+  return tables_.AckOf(TableId{request.header.name_hash()});
 }
 
 std::string ClientCore::LaneName(uint16_t lane) const {

@@ -31,6 +31,7 @@ Result<Message> Ask(const std::string& address, uint64_t cluster_id, wire::Comma
   options.keep_last_reply = true;
   STRATA_ASSIGN(auto port, ZmqDealerPort::Create(std::move(context), options));
   wire::Header header;
+  header.version = wire::kVersionMin;  // the server's versions are not known yet
   header.command = command;
   header.request_id = SystemRandom64();
   header.cluster_id = cluster_id;

@@ -23,7 +23,7 @@ struct LaneMessages {
     Message payload = {};
   };
   wire::Command command{};
-  uint32_t collection = 0;          // its id
+  uint64_t collection = 0;          // wire::CollectionIdOf its name
   uint8_t ack = wire::kAckDefault;  // of a write
   std::vector<Part> parts = {};
   TimeNs deadline = kNever;

@@ -76,7 +76,7 @@ class Builder {
     wire::Header& header = request->header;
     header.command = CommandOf(operation.kind);
     header.epoch = map_.epoch;
-    header.table = static_cast<uint32_t>(part.table);
+    header.SetName(static_cast<uint64_t>(part.table));
     header.count = static_cast<uint32_t>(request->positions.size());
     header.width = WidthOf(part);
     header.ack = static_cast<uint8_t>(operation.ack);

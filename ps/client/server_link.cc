@@ -17,6 +17,8 @@ std::string ServerLink::LaneEndpoint(uint16_t lane) const {
   return fmt::format("tcp://{}:{}", address.substr(0, address.rfind(':')), hello.lane_ports[lane]);
 }
 
+uint16_t ServerLink::version() const { return std::min(hello.version_max, wire::kVersion); }
+
 std::string ServerLink::Name() const { return fmt::format("server {} ({})", index, address); }
 
 Status ServerLink::CheckHello(const wire::HelloReply& reply, size_t servers) const {
@@ -25,6 +27,12 @@ Status ServerLink::CheckHello(const wire::HelloReply& reply, size_t servers) con
         "{} says that it is server {} of {}, but here it is server {} of {}; all nodes need the "
         "same machine list",
         Name(), reply.server, reply.servers, index, servers));
+  }
+  if (reply.version_max < wire::kVersionMin || reply.version_min > wire::kVersion) {
+    return Refused(fmt::format(
+        "{} speaks protocol versions {} to {}, here they are {} to {}; "
+        "install matching versions of Strata",
+        Name(), reply.version_min, reply.version_max, wire::kVersionMin, wire::kVersion));
   }
   if (reply.lane_ports.empty()) return Invalid(fmt::format("{} has no lanes", Name()));
   return {};
@@ -63,6 +71,16 @@ Status ServerLink::AnotherBoot(const wire::ShardMap& cluster) const {
       "be gone; start the job again, from a checkpoint; with level 'logged' or above it would go "
       "on",
       Name(), ShardRanges(cluster, index), Counted(unlogged_acknowledged, "acknowledged write")));
+}
+
+Status ServerLink::AnotherCopy(const wire::ShardMap& cluster, uint32_t nonce) const {
+  return Lost(fmt::format(
+      "{} serves another copy of its data folder: the same boot has drawn {:#010x} there and "
+      "{:#010x} here; of shards {}, any of {} of this client may be gone; start the job again, "
+      "from "
+      "a checkpoint",
+      Name(), nonce, boot_nonce, ShardRanges(cluster, index),
+      Counted(writes_acknowledged, "acknowledged write")));
 }
 
 Status ServerLink::Silent(const wire::ShardMap& cluster, TimeNs silence) const {

@@ -26,18 +26,25 @@ struct ServerLink {
   int pings_unanswered = 0;
   size_t requests_in_flight = 0;
   uint64_t incarnation = 0;  // the latest that it was heard as; its hello may be of an earlier one
+  // The boot that was greeted last, and its nonce: another nonce with this number, or a later boot
+  // that remembers another one, serves a copy of the state. 0: not known.
+  uint64_t greeted_incarnation = 0;
+  uint32_t boot_nonce = 0;
   uint64_t writes_acknowledged = 0;
   uint64_t unlogged_acknowledged = 0;  // at level applied, by this boot: the next may not know them
   Status lost;                         // it came back without what it acknowledged: final
   Status last_error;                   // what it answered last to a greeting
 
+  // The newest version of the protocol that both sides speak, once it is greeted.
+  uint16_t version() const;
   bool InThisProcess() const { return address.starts_with("inproc://"); }
   std::string MainEndpoint() const;
   std::string LaneEndpoint(uint16_t lane) const;
   // "server 1 (10.0.0.2:7600)"
   std::string Name() const;
 
-  // kInvalid when the server's place in the machine list is not the one it has here.
+  // kInvalid when the server's place in the machine list is not the one it has here; kRefused when
+  // no version of the protocol is common.
   Status CheckHello(const wire::HelloReply& reply, size_t servers) const;
   // kInvalid when the map is not about `servers` servers, or gives this one other lanes than it
   // has.
@@ -47,6 +54,7 @@ struct ServerLink {
   // same, but what was acknowledged as applied need not have been in the log; nobody knows.
   Status AnotherLineage(const wire::ShardMap& cluster) const;
   Status AnotherBoot(const wire::ShardMap& cluster) const;
+  Status AnotherCopy(const wire::ShardMap& cluster, uint32_t nonce) const;
   Status Silent(const wire::ShardMap& cluster, TimeNs silence) const;
 };
 

@@ -18,7 +18,7 @@ Status TableCache::Missing(TableId table) const {
   const auto entry = tables_.find(table);
   if (entry == tables_.end()) {
     return NotFound(
-        fmt::format("no table has the id {:#010x}; create it first", static_cast<uint32_t>(table)));
+        fmt::format("no table has the id {:#018x}; create it first", static_cast<uint64_t>(table)));
   }
   return NotFound(fmt::format("there is no table '{}' any more: it was dropped meanwhile",
                               entry->second.spec.name));

@@ -71,7 +71,7 @@ void Follower::Keep(const wire::CollectionDefinition& definition) {
     }
   }
   const std::lock_guard lock(mutex_);
-  followed_[followed->collection] = std::move(followed);
+  followed_[wire::ShortId(followed->collection)] = std::move(followed);
   changed_.notify_all();
 }
 
@@ -139,7 +139,7 @@ TimeNs Follower::Poll() {
     const Status asked = Ask(*followed, homes);
     if (!asked.ok()) {
       rest = kRetryAfter;
-      Log(LogLevel::kDebug, "copies of collection {:#010x}: {}", followed->collection,
+      Log(LogLevel::kDebug, "copies of collection {:#018x}: {}", followed->collection,
           asked.ToString());
     } else if (rest == kPollEvery && std::ranges::any_of(homes, [](const Home* home) {
                  return !home->copy.IsWhole() || home->copy.position() < home->copy.newest();
@@ -170,7 +170,7 @@ Status Follower::Ask(Followed& followed, const std::vector<Home*>& homes) {
     const Status taken = home.copy.Take((*replies)[i]);
     if (!taken.ok()) {
       Log(home.failed ? LogLevel::kDebug : LogLevel::kWarning,
-          "a copy of lane {} of collection {:#010x} is begun anew: {}", home.lane,
+          "a copy of lane {} of collection {:#018x} is begun anew: {}", home.lane,
           followed.collection, taken.ToString());
       all = taken;
     }

@@ -69,7 +69,7 @@ class Follower final : public CollectionCopies {
     Shown shown = {};
   };
   struct Followed {
-    uint32_t collection = 0;
+    uint64_t collection = 0;
     std::vector<Home> homes;
   };
 

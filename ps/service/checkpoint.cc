@@ -272,7 +272,7 @@ std::unique_ptr<LocalTable> KeepForSaving(LaneState& lane, std::unique_ptr<Local
   if (saving == nullptr) return table;
   const auto found = std::ranges::find(saving->tables, table.get(), &Saving::Table::table);
   if (found == saving->tables.end()) return table;
-  saving->dropped[table->spec().id()] = std::move(table);
+  saving->dropped[ShortId(table->spec().id())] = std::move(table);
   return nullptr;
 }
 

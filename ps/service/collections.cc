@@ -48,7 +48,7 @@ Status CheckSame(const wire::CollectionDefinition& present,
   if (present.name != wanted.name) {
     return AlreadyExists(fmt::format(
         "the names '{}' and '{}' have the same collection id {:#010x}; use another name",
-        wanted.name, present.name, wire::CollectionIdOf(wanted.name)));
+        wanted.name, present.name, wire::ShortId(wire::CollectionIdOf(wanted.name))));
   }
   if (present.attributes == wanted.attributes) {
     return AlreadyExists(fmt::format(
@@ -119,7 +119,8 @@ Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_TRY(CheckKeepsCollections(lane));
   STRATA_ASSIGN(const wire::CollectionDefinition definition, DecodeDefinition(lane, request));
-  const auto found = lane.collections.of_id.find(wire::CollectionIdOf(definition.name));
+  const auto found =
+      lane.collections.of_id.find(wire::ShortId(wire::CollectionIdOf(definition.name)));
   if (found != lane.collections.of_id.end()) {
     STRATA_TRY(CheckSame(found->second->definition(), definition));
     STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
@@ -160,7 +161,7 @@ Result<Applied> ApplyDropCollection(LaneState& lane, const Request& request) {
     return Applied(lane.replayed);
   }
   STRATA_TRY(lane.CheckNotDraining());
-  STRATA_ASSIGN(const std::shared_ptr<Collection> dropped, lane.FindCollection(id));
+  STRATA_ASSIGN(const std::shared_ptr<Collection> dropped, lane.FindCollection(request.header));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
   STRATA_TRY(lane.SyncLog());
   if (const Status removed = dropped->Remove(); !removed.ok()) {
@@ -226,8 +227,7 @@ void EndWaitingChanges(LaneState& lane, const Status& reason) {
 
 Result<Applied> ApplyChangeItems(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
-  STRATA_ASSIGN(const std::shared_ptr<Collection> collection,
-                lane.FindCollection(request.header.table));
+  STRATA_ASSIGN(const std::shared_ptr<Collection> collection, lane.FindCollection(request.header));
   STRATA_ASSIGN(const std::vector<format::ItemChange> changes, DecodeChanges(request));
   for (const format::ItemChange& change : changes) {
     STRATA_TRY(lane.CheckOwned(std::span(&change.id, 1)));
@@ -266,7 +266,7 @@ Status ReplayItemsNote(LaneState& lane, const LogRecord& record, TimeNs now) {
 
 void HandleReadItems(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
-  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
+  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header);
   if (!collection.ok()) return lane.Reply(to, collection.status());
   const Result<std::vector<Key>> ids = OwnedKeys(lane, request);
   if (!ids.ok()) return lane.Reply(to, ids.status());
@@ -291,7 +291,7 @@ void HandleReadItems(LaneState& lane, Request request) {
 }
 
 void HandleScanItems(LaneState& lane, Request request) {
-  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
+  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header);
   if (!collection.ok()) return lane.Reply(request.reply_to(), collection.status());
   const size_t wanted = request.header.count == 0 ? kPageDocuments : request.header.count;
   DocumentPage page =
@@ -308,7 +308,7 @@ void HandleScanItems(LaneState& lane, Request request) {
 }
 
 void HandleCollectionStats(LaneState& lane, Request request) {
-  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
+  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header);
   if (!collection.ok()) return lane.Reply(request.reply_to(), collection.status());
   lane.Reply(request.reply_to(), {},
              {wire::EncodeCollectionStats(lane.collections.StatsOf(**collection))});
@@ -317,7 +317,7 @@ void HandleCollectionStats(LaneState& lane, Request request) {
 // The reply leaves behind the write of the log, as all do: a copy has nothing that kill -9 takes.
 void HandleFollowItems(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
-  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
+  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header);
   if (!collection.ok()) return lane.Reply(to, collection.status());
   const auto asked = wire::DecodeFollowRequest(request.payload[0].bytes());
   if (!asked.ok()) return lane.Reply(to, asked.status());

@@ -278,8 +278,10 @@ void ControlService::Reply(const Request& request, const Status& status) {
   }
   lanes_.threads[0]->Post(
       [to = request.reply_to(), outcome, incarnation = identity_.incarnation,
-       frame = ToFrame(reply.SerializeAsString())](Lane&, std::vector<Envelope>* out) {
-        out->push_back({to.peer, wire::MakeReply(to.request, incarnation, outcome, {frame})});
+       frame = ToFrame(reply.SerializeAsString())](Lane& lane, std::vector<Envelope>* out) {
+        wire::Header header = to.request;
+        header.boot_nonce = lane.config().boot.nonce;
+        out->push_back({to.peer, wire::MakeReply(header, incarnation, outcome, {frame})});
       });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "base/human_text.h"
 
@@ -43,14 +44,14 @@ Status CheckOwner(const format::ServerIdentityFile& found, const DataFolder::Own
 }  // namespace
 
 Result<std::unique_ptr<DataFolder>> DataFolder::Open(Disk& disk, const std::string& path,
-                                                     const Owner& owner, uint64_t new_lineage,
+                                                     const Owner& owner, const Draw& draw,
                                                      uint64_t segment_bytes) {
   STRATA_TRY(disk.MakeFolder(path));
   std::unique_ptr<DataFolder> folder(new DataFolder(disk, path));
   Result<std::unique_ptr<FileLock>> lock = FileLock::Take(path + "/lock");
   if (!lock.ok()) return lock.status().Prefixed("server.data is used by one server at a time");
   folder->lock_ = std::move(*lock);
-  STRATA_TRY(folder->ReadIdentity(owner, new_lineage));
+  STRATA_TRY(folder->ReadIdentity(owner, draw));
   if (folder->last_ports().empty()) {
     STRATA_TRY(folder->CheckRoom(owner.lanes_per_server[owner.rank], segment_bytes));
   }
@@ -70,13 +71,16 @@ std::string DataFolder::CollectionsFolder(uint16_t lane) const {
   return fmt::format("{}/collections-{}", path_, lane);
 }
 
-Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
+Status DataFolder::ReadIdentity(const Owner& owner, const Draw& draw) {
   const std::string& file = identity_file_.path();
   const Result<std::string> bytes = ReadFile(disk_, file, format::kServerIdentityBytesMax);
   if (bytes.ok()) {
     STRATA_ASSIGN(identity_, format::DecodeServerIdentity(*bytes, file));
     STRATA_TRY(CheckOwner(identity_, owner, path_));
     if (++identity_.boot == 0) identity_.boot = 1;
+    std::vector<uint32_t>& nonces = identity_.nonces;
+    nonces.insert(nonces.begin(), std::max(draw.nonce, 1U));
+    nonces.resize(std::min(nonces.size(), format::kBootNoncesMax));
     return {};
   }
   if (bytes.status().code() != StatusCode::kNotFound) return bytes.status();
@@ -92,11 +96,22 @@ Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
   identity_ = {.cluster = owner.cluster_id,
                .rank = owner.rank,
                .lanes_per_server = owner.lanes_per_server,
-               .lineage = std::max<uint64_t>(new_lineage >> 16, 1),
+               .lineage = std::max<uint64_t>(draw.lineage >> 16, 1),
                .boot = 1,
                .lane_ports = {},
+               .nonces = {std::max(draw.nonce, 1U)},
                .lanes_made = false};
   return {};
+}
+
+BootIdentity DataFolder::boot() const {
+  BootIdentity boot{.nonce = identity_.nonces.front(), .past = {}};
+  uint16_t number = identity_.boot;
+  for (const uint32_t nonce : std::span(identity_.nonces).subspan(1)) {
+    number = number == 1 ? UINT16_MAX : static_cast<uint16_t>(number - 1);
+    boot.past[number] = nonce;
+  }
+  return boot;
 }
 
 // By reserving it all, and giving it back.

@@ -12,6 +12,7 @@
 #include "base/replaceable_file.h"
 #include "base/status.h"
 #include "proto/format/server_identity.h"
+#include "ps/shard/boot_identity.h"
 
 namespace strata {
 
@@ -24,13 +25,19 @@ class DataFolder {
     std::vector<uint16_t> lanes_per_server;
   };
 
-  // Locks the folder, which is made when there is none, and begins the next boot, or with
-  // `new_lineage` (of which 48 bits are used) the first. kRefused: another process uses it (its id
+  // Random bits for what a boot has to draw.
+  struct Draw {
+    uint64_t lineage = 0;  // of which 48 are used, by the first boot
+    uint32_t nonce = 0;
+  };
+
+  // Locks the folder, which is made when there is none, and begins the next boot, or the first of a
+  // new lineage. kRefused: another process uses it (its id
   // is named), or it is another cluster's, rank's or shape's; kCorrupt: it holds logs but no
   // identity, or a damaged one; kDiskFull: there is no room for the first segments of the lanes'
   // logs, of `segment_bytes` each, and nothing was begun.
   static Result<std::unique_ptr<DataFolder>> Open(Disk& disk, const std::string& path,
-                                                  const Owner& owner, uint64_t new_lineage,
+                                                  const Owner& owner, const Draw& draw,
                                                   uint64_t segment_bytes);
 
   // Makes the boot durable, before anybody hears of it, and keeps room for that of the next start.
@@ -42,6 +49,7 @@ class DataFolder {
 
   uint64_t incarnation() const { return identity_.incarnation(); }
   uint64_t lineage() const { return identity_.lineage; }
+  BootIdentity boot() const;
   // Where the lanes listened before; empty the first time.
   const std::vector<uint16_t>& last_ports() const { return identity_.lane_ports; }
   const std::string& path() const { return path_; }
@@ -51,7 +59,7 @@ class DataFolder {
 
  private:
   DataFolder(Disk& disk, std::string path);
-  Status ReadIdentity(const Owner& owner, uint64_t new_lineage);
+  Status ReadIdentity(const Owner& owner, const Draw& draw);
   Status CheckRoom(uint64_t lanes, uint64_t segment_bytes);
   Status WriteIdentity();
 

@@ -202,7 +202,7 @@ Result<RowsIn> RowsOf(const LocalTable& table, const Request& request) {
 
 SyncMember MemberOf(const Request& request) {
   const wire::Header& header = request.header;
-  return {.table = TableId{header.table},
+  return {.table = header.table,
           .group = {.id = header.group,
                     .rank = header.rank,
                     .world = header.world,

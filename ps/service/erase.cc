@@ -6,7 +6,7 @@ namespace strata {
 
 Result<Applied> ApplyErase(LaneState& lane, Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
-  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
+  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header));
   STRATA_ASSIGN(const std::vector<Key> keys, OwnedKeys(lane, request));
   STRATA_TRY(table->PrepareErase(keys));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));

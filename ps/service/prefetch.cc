@@ -6,7 +6,7 @@ namespace strata {
 
 void HandlePrefetch(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
-  const Result<LocalTable*> table = lane.FindTable(request.header.table);
+  const Result<LocalTable*> table = lane.FindTable(request.header);
   if (!table.ok()) return lane.Reply(to, table.status());
   const Result<std::vector<Key>> keys = OwnedKeys(lane, request);
   if (!keys.ok()) return lane.Reply(to, keys.status());

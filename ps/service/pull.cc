@@ -59,7 +59,7 @@ Status CheckRowsOut(const LocalTable& table, size_t count, uint32_t width) {
 
 void HandlePull(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
-  const Result<LocalTable*> table = lane.FindTable(request.header.table);
+  const Result<LocalTable*> table = lane.FindTable(request.header);
   if (!table.ok()) return lane.Reply(to, table.status());
   const wire::Header& header = request.header;
   if (const Status status = CheckRowsOut(**table, header.count, header.width); !status.ok()) {

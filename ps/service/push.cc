@@ -115,7 +115,7 @@ Status ParkPush(LaneState& lane, LocalTable& table, Request& request, std::vecto
 
 Result<Gradients> Decode(const LaneState& lane, const Request& request) {
   Gradients out;
-  STRATA_ASSIGN(out.table, lane.FindTable(request.header.table));
+  STRATA_ASSIGN(out.table, lane.FindTable(request.header));
   STRATA_ASSIGN(out.keys, OwnedKeys(lane, request));
   STRATA_ASSIGN(out.gradients, RowsOf(*out.table, request));
   if (request.then) STRATA_TRY(CheckRowsOut(*out.table, request.then->size(), 0));

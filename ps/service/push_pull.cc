@@ -27,7 +27,7 @@ void AnswerWrite(LaneState& lane, const ReplyTo& to, const Status& status, Lsn l
                  const std::optional<std::vector<Key>>& then) {
   if (!status.ok() || !then) return lane.ReplyToWrite(to, status, lsn);
   // A repeat may find the table changed since.
-  const Result<LocalTable*> table = lane.FindTable(to.request.table);
+  const Result<LocalTable*> table = lane.FindTable(to.request);
   Status found = table.ok() ? CheckRowsOut(**table, then->size(), 0) : table.status();
   WriteAnswer out;
   if (found.ok()) {

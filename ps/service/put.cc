@@ -6,7 +6,7 @@ namespace strata {
 
 Result<Applied> ApplyPut(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
-  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
+  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header));
   STRATA_ASSIGN(const std::vector<Key> keys, OwnedKeys(lane, request));
   STRATA_ASSIGN(const RowsIn values, RowsOf(*table, request));
   // A log may be of a version that let them pass.

@@ -6,7 +6,7 @@
 namespace strata {
 
 void HandleScan(LaneState& lane, Request request) {
-  const Result<LocalTable*> table = lane.FindTable(request.header.table);
+  const Result<LocalTable*> table = lane.FindTable(request.header);
   if (!table.ok()) return lane.Reply(request.reply_to(), table.status());
   const RowSchema schema = SchemaOf((*table)->spec());
   ScanPage page;

@@ -72,7 +72,7 @@ Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
                        .deadline = request.deadline,
                        .arrived = request.now,
                        .explain = request.header.is(wire::kFlagFull)};
-  STRATA_ASSIGN(search.collection, lane.FindCollection(request.header.table));
+  STRATA_ASSIGN(search.collection, lane.FindCollection(request.header));
   search.terms = request.payload[0];
   STRATA_ASSIGN(const wire::SearchTerms terms, wire::DecodeSearchTerms(search.terms.bytes()));
   STRATA_TRY(CheckTerms(terms, *search.collection));

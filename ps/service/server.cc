@@ -75,6 +75,7 @@ struct Server::Impl {
   std::unique_ptr<ControlService> control;
   HttpServer http;
   ServerIdentity identity;
+  BootIdentity boot;
   std::vector<uint16_t> lane_ports;
   std::vector<std::string> lane_endpoints;  // of processes of this host
   LaneSet lane_set;
@@ -123,6 +124,7 @@ Status Server::Impl::Start() {
   identity.version = STRATA_VERSION;
   identity.incarnation = (SystemRandom64() | 1U << 16) & ~uint64_t{0xffff};  // never 0: any
   identity.incarnation |= 1;                                                 // the first boot
+  boot.nonce = std::max(static_cast<uint32_t>(SystemRandom64()), 1U);
   identity.shards = ShardsOf(*map, options.rank);
   identity.started = options.clock->Now();
   STRATA_ASSIGN(warning, CheckReach(options));
@@ -158,10 +160,12 @@ Status Server::Impl::OpenData() {
   const DataFolder::Owner owner{.cluster_id = options.cluster_id,
                                 .rank = options.rank,
                                 .lanes_per_server = options.lanes_per_server};
-  STRATA_ASSIGN(data, DataFolder::Open(*options.disk, options.data, owner, SystemRandom64(),
+  STRATA_ASSIGN(data, DataFolder::Open(*options.disk, options.data, owner,
+                                       {.lineage = SystemRandom64(), .nonce = boot.nonce},
                                        LogSizes().segment_bytes));
   STRATA_ASSIGN(boot_id, BootId());
   identity.incarnation = data->incarnation();
+  boot = data->boot();
   identity.data = options.data;
   if (!options.on_log_failure) options.on_log_failure = EndProcess;
   return {};
@@ -225,6 +229,7 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   config.hello.server = options.rank;
   config.hello.servers = static_cast<uint16_t>(options.lanes_per_server.size());
   config.hello.incarnation = identity.incarnation;
+  config.boot = boot;
   config.hello.lane_ports = lane_ports;
   if (options.shared_memory) config.hello.lane_endpoints = lane_endpoints;
   config.hello.server_version = identity.version;

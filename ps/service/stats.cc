@@ -5,7 +5,7 @@
 namespace strata {
 
 void HandleStats(LaneState& lane, Request request) {
-  const Result<LocalTable*> table = lane.FindTable(request.header.table);
+  const Result<LocalTable*> table = lane.FindTable(request.header);
   if (!table.ok()) return lane.Reply(request.reply_to(), table.status());
   lane.Reply(request.reply_to(), {}, {wire::EncodeStats(ToWire((*table)->Stats()))});
 }

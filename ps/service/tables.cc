@@ -25,7 +25,7 @@ Result<TableSpec> DecodeSpec(const Request& request) {
 Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_ASSIGN(const TableSpec spec, DecodeSpec(request));
-  const auto found = lane.tables.find(spec.id());
+  const auto found = lane.tables.find(ShortId(spec.id()));
   if (found != lane.tables.end()) {
     const TableSpec& present = found->second->spec();
     if (present == spec) {
@@ -40,14 +40,14 @@ Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request) {
     return AlreadyExists(
         fmt::format("the names '{}' and '{}' have the same table id {:#010x}; use "
                     "another name",
-                    spec.name, present.name, static_cast<uint32_t>(spec.id())));
+                    spec.name, present.name, ShortId(spec.id())));
   }
   if (lane.tables.size() >= kTablesMax) {
     return Refused(fmt::format("{} tables exist, the most that a server keeps", kTablesMax));
   }
   STRATA_TRY(lane.CheckLevel(spec.ack).Prefixed(fmt::format("table '{}'", spec.name)));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
-  std::unique_ptr<LocalTable>& table = lane.tables[spec.id()];
+  std::unique_ptr<LocalTable>& table = lane.tables[ShortId(spec.id())];
   table = lane.config.make_table(spec);
   table->SetEpoch(lane.checkpoint.cut);
   lane.KeepTablesToShares();
@@ -56,10 +56,10 @@ Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request) {
 
 Result<Applied> ApplyDropTable(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
-  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
+  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
   const Status reason = NotFound(fmt::format("table '{}' was dropped", table->spec().name));
-  const TableId id{request.header.table};
+  const uint32_t id = request.header.table;
   AnswerEnded(lane, lane.barrier.DropTable(id, reason));
   lane.NotePast(*table);
   KeepForSaving(lane, std::move(lane.tables.at(id)));

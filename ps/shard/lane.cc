@@ -103,13 +103,7 @@ Status Lane::Admit(const Request& request) {
                         "the file: --config=FILE",
                         state_.config.cluster_id, header.cluster_id)));
   }
-  const uint64_t ours = state_.incarnation();
-  if (header.incarnation != 0 && LineageOf(header.incarnation) != LineageOf(ours)) {
-    return Lost(
-        fmt::format("server {} has restarted without its state: this is incarnation {:016x}, the "
-                    "request is for {:016x}; what that one held is not here",
-                    state_.config.name.server, ours, header.incarnation));
-  }
+  STRATA_TRY(CheckLife(header));
   STRATA_TRY(CheckServing(header.command));
   if (request.deadline <= request.now) {
     state_.metrics.expired.Add();
@@ -127,6 +121,32 @@ Status Lane::Admit(const Request& request) {
                             state_.config.map->epoch)));
   }
   return {};
+}
+
+// That the state which the client knows is the one that is served here.
+Status Lane::CheckLife(const wire::Header& request) const {
+  const uint64_t ours = state_.incarnation();
+  if (request.incarnation == 0) return {};
+  if (LineageOf(request.incarnation) != LineageOf(ours)) {
+    return Lost(
+        fmt::format("server {} has restarted without its state: this is incarnation {:016x}, the "
+                    "request is for {:016x}; what that one held is not here",
+                    state_.config.name.server, ours, request.incarnation));
+  }
+  if (request.boot_nonce == 0) return {};
+  const BootIdentity& boot = state_.config.boot;
+  const uint16_t asked = BootOf(request.incarnation);
+  const auto past = boot.past.find(asked);
+  const uint32_t nonce = asked == BootOf(ours)     ? boot.nonce
+                         : past != boot.past.end() ? past->second
+                                                   : request.boot_nonce;
+  if (nonce == request.boot_nonce) return {};
+  return Lost(fmt::format(
+      "server {} serves another copy of its data folder: boot {} of it has the nonce {:#010x} "
+      "here, "
+      "and the client knows {:#010x}; writes that were acknowledged since the copy was made are "
+      "not here",
+      state_.config.name.server, asked, nonce, request.boot_nonce));
 }
 
 // Who knows of a cut has seen what lies behind it: it must not touch what lies before.

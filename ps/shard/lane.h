@@ -113,6 +113,7 @@ class Lane {
  private:
   std::optional<wire::Command> Open(Envelope in, TimeNs arrived, TimeNs now);
   Status Admit(const Request& request);
+  Status CheckLife(const wire::Header& request) const;
   Status TakeCut(const Request& request);
   Status CheckServing(wire::Command command) const;
   void Housekeep(TimeNs now);

@@ -15,10 +15,15 @@ class Target : public LoadTarget {
 
   bool Owns(uint32_t shard) const override { return load_.map->owner[shard] == load_.index; }
   Result<LocalTable*> Table(const TableSpec& spec) override {
-    std::unique_ptr<LocalTable>& table = tables_[spec.id()];
+    std::unique_ptr<LocalTable>& table = tables_[ShortId(spec.id())];
     if (table == nullptr) {
       table = load_.make_table(spec);
       table->SetEpoch(load_.number);
+    } else if (table->spec().name != spec.name) {
+      return Refused(
+          fmt::format("checkpoint {} holds the tables '{}' and '{}', whose names have the same id "
+                      "{:#010x} on a server; restore it into a local store and rename one of them",
+                      load_.number, table->spec().name, spec.name, ShortId(spec.id())));
     }
     return table.get();
   }

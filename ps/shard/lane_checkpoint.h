@@ -41,7 +41,9 @@ struct CheckpointConfig {
 };
 
 using MakeTable = std::function<std::unique_ptr<LocalTable>(const TableSpec&)>;
-using Tables = std::map<TableId, std::unique_ptr<LocalTable>>;
+// By the id that messages name them by: wire::ShortId of their own.
+using Tables = std::map<uint32_t, std::unique_ptr<LocalTable>>;
+inline uint32_t ShortId(TableId id) { return wire::ShortId(static_cast<uint64_t>(id)); }
 
 // What a lane gets back of a checkpoint.
 struct LaneLoad {

@@ -126,7 +126,7 @@ Result<ItemsNote> DecodeItemsNote(std::span<const std::byte> body);
 
 // Not thread-safe.
 struct LaneCollections {
-  std::map<uint32_t, std::shared_ptr<Collection>> of_id;  // wire::CollectionIdOf
+  std::map<uint32_t, std::shared_ptr<Collection>> of_id;  // as messages name them
   std::shared_ptr<CollectionLogs> logs = std::make_shared<CollectionLogs>();
   uint64_t last_instance = 0;                     // of a lane without a log
   std::shared_ptr<CollectionCopies> copies = {};  // CollectionsConfig::copies

@@ -30,6 +30,13 @@ Status ForSender(const Status& status) {
   return Failed("CORRUPT: " + status.message());
 }
 
+Status OtherName(std::string_view what, const std::string& name, const wire::Header& header) {
+  return NotFound(fmt::format(
+      "the {} that the request names does not exist: its id {:#010x} is that of {} '{}', whose "
+      "name has another check ({:#010x} is the request's)",
+      what, header.table, what, name, header.name_check));
+}
+
 Status AtApply() {
   STRATA_FAILPOINT("lane.apply");
   return {};
@@ -60,20 +67,28 @@ Status LaneState::Count(Refusal reason, Status outcome) const {
   return outcome;
 }
 
-Result<LocalTable*> LaneState::FindTable(uint32_t table) const {
-  const auto found = tables.find(TableId{table});
-  if (found != tables.end()) return found->second.get();
-  return NotFound(fmt::format("no table with id {:#010x} on server {} lane {}; create it first",
-                              table, config.name.server, config.name.lane));
+Result<LocalTable*> LaneState::FindTable(const wire::Header& header) const {
+  const auto found = tables.find(header.table);
+  if (found == tables.end()) {
+    return NotFound(fmt::format("no table with id {:#010x} on server {} lane {}; create it first",
+                                header.table, config.name.server, config.name.lane));
+  }
+  const TableSpec& spec = found->second->spec();
+  if (header.Names(static_cast<uint64_t>(spec.id()))) return found->second.get();
+  return OtherName("table", spec.name, header);
 }
 
-Result<std::shared_ptr<Collection>> LaneState::FindCollection(uint32_t id) const {
-  const auto found = collections.of_id.find(id);
-  if (found != collections.of_id.end()) return found->second;
-  return NotFound(
-      fmt::format("server {} lane {} has no such collection (id {:#010x}): it was never created, "
-                  "was dropped, or the server came back without its data",
-                  config.name.server, config.name.lane, id));
+Result<std::shared_ptr<Collection>> LaneState::FindCollection(const wire::Header& header) const {
+  const auto found = collections.of_id.find(header.table);
+  if (found == collections.of_id.end()) {
+    return NotFound(
+        fmt::format("server {} lane {} has no such collection (id {:#010x}): it was never created, "
+                    "was dropped, or the server came back without its data",
+                    config.name.server, config.name.lane, header.table));
+  }
+  const std::string& name = found->second->definition().name;
+  if (header.Names(wire::CollectionIdOf(name))) return found->second;
+  return OtherName("collection", name, header);
 }
 
 Status LaneState::CheckOwned(std::span<const Key> keys) const {
@@ -108,7 +123,7 @@ Status LaneState::CheckNotDraining() const {
 AckLevel LaneState::LevelOf(const wire::Header& request) const {
   auto level = static_cast<AckLevel>(request.ack);
   if (level == AckLevel::kDefault && !IsOfCollection(request.command)) {
-    const auto table = tables.find(TableId{request.table});
+    const auto table = tables.find(request.table);
     if (table != tables.end()) level = table->second->spec().ack;
   }
   if (level != AckLevel::kDefault) return level;
@@ -197,6 +212,7 @@ Result<Lsn> LaneState::AppendWrite(const Request& request) {
 
 wire::Header LaneState::WithState(wire::Header header) {
   header.cut = checkpoint.cut;
+  header.boot_nonce = config.boot.nonce;
   header.credit = credits.Grant({header.client_hi, header.client_lo});
   return header;
 }

@@ -21,6 +21,7 @@
 #include "proto/wire/commands.h"
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
+#include "ps/shard/boot_identity.h"
 #include "ps/shard/credits.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/lane_checkpoint.h"
@@ -57,12 +58,14 @@ struct Request {
 
 // What stays the same over the processes that serve one state (docs/decisions/0006).
 inline uint64_t LineageOf(uint64_t incarnation) { return incarnation >> 16; }
+inline uint16_t BootOf(uint64_t incarnation) { return static_cast<uint16_t>(incarnation); }
 
 struct LaneConfig {
   wire::LaneName name;
   std::shared_ptr<const wire::ShardMap> map;
   uint64_t cluster_id = 0;
   wire::HelloReply hello;  // what HELLO answers; the incarnation in it is the server's
+  BootIdentity boot;
   // Held by requests that wait for a step; half of it is what clients are granted (Credits).
   size_t queue_bytes_max = size_t{256} << 20;
   DedupLimits dedup;
@@ -172,10 +175,11 @@ struct LaneState {
   void NotePast(const LocalTable& table);
   // Hands the outcome on; one of kRefused counts under that reason.
   Status Count(Refusal reason, Status outcome) const;
-  // kNotFound names the table.
-  Result<LocalTable*> FindTable(uint32_t table) const;
+  // The table that the header names. kNotFound: there is none, or the one with its id has another
+  // name.
+  Result<LocalTable*> FindTable(const wire::Header& header) const;
   // Likewise of a collection.
-  Result<std::shared_ptr<Collection>> FindCollection(uint32_t id) const;
+  Result<std::shared_ptr<Collection>> FindCollection(const wire::Header& header) const;
   // kRefused names a key's shard, its owner and the epoch when a key is not this lane's.
   Status CheckOwned(std::span<const Key> keys) const;
   // kRefused while the lane drains, or kUnavailable when its state will be back.

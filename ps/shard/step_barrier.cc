@@ -232,7 +232,7 @@ void StepBarrier::EndGroup(Group& group, uint64_t closed, const Status& reason, 
   });
 }
 
-StepBarrier::Ended StepBarrier::DropTable(TableId table, const Status& reason) {
+StepBarrier::Ended StepBarrier::DropTable(uint32_t table, const Status& reason) {
   Ended ended;
   const auto begin = groups_.lower_bound({table, 0});
   auto end = begin;
@@ -301,7 +301,7 @@ StepBarrier::Ended StepBarrier::Expire(TimeNs now) {
 void StepBarrier::SaveTo(format::LaneImage* image) const {
   for (const auto& [key, group] : groups_) {
     format::LaneImage::Group& saved = image->groups.emplace_back();
-    saved.table = static_cast<uint32_t>(key.first);
+    saved.table = key.first;
     saved.id = key.second;
     saved.world = group.world;
     saved.first_step = group.first_step;
@@ -315,7 +315,7 @@ void StepBarrier::SaveTo(format::LaneImage* image) const {
 void StepBarrier::LoadFrom(const format::LaneImage& image, TimeNs now) {
   groups_.clear();
   for (const format::LaneImage::Group& saved : image.groups) {
-    Group& group = groups_[{TableId{saved.table}, saved.id}];
+    Group& group = groups_[{saved.table, saved.id}];
     group.world = saved.world;
     group.first_step = saved.first_step;
     group.closed = saved.closed;

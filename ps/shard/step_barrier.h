@@ -61,7 +61,7 @@ struct ParkedPull {
 
 // One rank's claim, as a request's header states it.
 struct SyncMember {
-  TableId table{};
+  uint32_t table = 0;  // as messages name it
   SyncGroup group;
   uint64_t step = 0;
   ClientId client;
@@ -115,7 +115,7 @@ class StepBarrier {
   };
   // Requests whose deadline has passed, named with the ranks that are missing; forgets idle groups.
   Ended Expire(TimeNs now);
-  Ended DropTable(TableId table, const Status& reason);
+  Ended DropTable(uint32_t table, const Status& reason);
   Ended EndAll(const Status& reason);
   // Only what waits, directly or not, for a step that has not begun.
   Ended EndUnbegun(const Status& reason);
@@ -139,7 +139,7 @@ class StepBarrier {
     std::vector<ParkedPull> pulls;
     TimeNs last_seen = 0;
   };
-  using GroupKey = std::pair<TableId, uint32_t>;
+  using GroupKey = std::pair<uint32_t, uint32_t>;
 
   static GroupKey KeyOf(const SyncMember& member) { return {member.table, member.group.id}; }
   Group& Find(const SyncMember& member) { return groups_.at(KeyOf(member)); }

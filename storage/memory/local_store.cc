@@ -57,7 +57,7 @@ Status LocalStore::CreateTable(const TableSpec& spec) {
   if (ours.name != spec.name) {
     return AlreadyExists(
         fmt::format("table '{}' has the same id {:#x} as table '{}'; choose another name",
-                    spec.name, static_cast<uint32_t>(spec.id()), ours.name));
+                    spec.name, static_cast<uint64_t>(spec.id()), ours.name));
   }
   return AlreadyExists(fmt::format("table '{}' exists with another definition: {}", spec.name,
                                    DifferenceOf(ours, spec)));
@@ -147,7 +147,7 @@ Result<LocalStore::Entries> LocalStore::FindTables(const Operation& operation) c
     const auto found = tables_.find(part.table);
     if (found == tables_.end()) {
       return NotFound(fmt::format("{}: table id {:#x} does not exist in {}",
-                                  OpKindName(operation.kind), static_cast<uint32_t>(part.table),
+                                  OpKindName(operation.kind), static_cast<uint64_t>(part.table),
                                   name_));
     }
     STRATA_TRY(ValidatePart(operation.kind, part, found->second->table->spec()));

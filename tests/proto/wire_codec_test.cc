@@ -32,7 +32,7 @@ TEST(WireHello, Request) {
   EXPECT_EQ(DecodeHelloRequest(good)->client_name, "worker 3");
   Bytes bad = good;
   bad[0] = std::byte{9};
-  EXPECT_THAT(DecodeHelloRequest(bad).status().message(), HasSubstr("9 to 1"));
+  EXPECT_THAT(DecodeHelloRequest(bad).status().message(), HasSubstr("9 to 2"));
   bad = good;
   bad[7] = std::byte{1};
   EXPECT_THAT(DecodeHelloRequest(bad).status().message(), HasSubstr("reserved"));

@@ -1,4 +1,5 @@
-// The bytes of every message, pinned: tests/golden/wire_NAME.hex holds them as hex with comments.
+// The bytes of every message in every version, pinned: tests/golden/wire_NAME.hex (version 1) and
+// wire_v2_NAME.hex hold them as hex with comments.
 // A difference is a change of the protocol. STRATA_GOLDEN_WRITE=1 writes the files anew.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -19,7 +20,8 @@ struct Field {
   const char* name;
   size_t size;
 };
-// docs/protocol.md's table of the header, written down a second time.
+// docs/protocol.md's table of the header, written down a second time. Version 1 has reserved bytes
+// for the last two fields before the crc.
 constexpr Field kFields[] = {
     {"magic", 4},         {"version", 2},       {"command", 2},     {"flags", 4},
     {"status", 2},        {"reserved", 2},      {"request_id", 8},  {"cluster_id", 8},
@@ -28,8 +30,8 @@ constexpr Field kFields[] = {
     {"epoch", 4},         {"table", 4},         {"count", 4},       {"width", 4},
     {"timeout_ms", 4},    {"group", 4},         {"rank", 2},        {"world", 2},
     {"ack", 1},           {"frames", 1},        {"reserved", 2},    {"body_bytes", 4},
-    {"cut", 4},           {"body_checksum", 8}, {"credit", 4},      {"reserved", 8},
-    {"crc", 4},
+    {"cut", 4},           {"body_checksum", 8}, {"credit", 4},      {"name_check or boot_nonce", 4},
+    {"trace", 4},         {"crc", 4},
 };
 
 std::string Hex(std::span<const std::byte> bytes) {
@@ -77,18 +79,24 @@ Message Parse(std::istream& in) {
   return message;
 }
 
-std::filesystem::path PathOf(const std::string& name) {
-  return std::filesystem::path(STRATA_GOLDEN_DIR) / ("wire_" + name + ".hex");
+std::filesystem::path PathOf(const std::string& name, uint16_t version) {
+  const std::string prefix = version == 1 ? "wire_" : fmt::format("wire_v{}_", version);
+  return std::filesystem::path(STRATA_GOLDEN_DIR) / (prefix + name + ".hex");
 }
 
-TEST(WireGolden, EveryMessageHasTheseBytes) {
-  for (const Sample& sample : Samples()) {
+class WireGolden : public ::testing::TestWithParam<uint16_t> {};
+INSTANTIATE_TEST_SUITE_P(Version, WireGolden,
+                         ::testing::Range<uint16_t>(kVersionMin, kVersion + 1));
+
+TEST_P(WireGolden, EveryMessageHasTheseBytes) {
+  for (const Sample& sample : Samples(GetParam())) {
     SCOPED_TRACE(sample.name);
-    if (std::getenv("STRATA_GOLDEN_WRITE") != nullptr) {
-      std::ofstream(PathOf(sample.name)) << Dump(sample);
+    const std::filesystem::path path = PathOf(sample.name, GetParam());
+    if (std::getenv("STRATA_GOLDEN_WRITE") != nullptr && GetParam() == kVersion) {
+      std::ofstream(path) << Dump(sample);
     }
-    std::ifstream file(PathOf(sample.name));
-    ASSERT_TRUE(file.is_open()) << PathOf(sample.name);
+    std::ifstream file(path);
+    ASSERT_TRUE(file.is_open()) << path;
     Message golden = Parse(file);
     ASSERT_EQ(golden.size(), sample.message.size());
     for (size_t i = 0; i < golden.size(); ++i) {
@@ -100,9 +108,9 @@ TEST(WireGolden, EveryMessageHasTheseBytes) {
   }
 }
 
-TEST(WireGolden, EveryCommandHasARequestAndAReply) {
+TEST_P(WireGolden, EveryCommandHasARequestAndAReply) {
   std::set<std::pair<Command, bool>> seen;
-  for (const Sample& sample : Samples()) {
+  for (const Sample& sample : Samples(GetParam())) {
     seen.emplace(sample.header.command, sample.header.is(kFlagReply));
   }
   EXPECT_EQ(seen.size(), 2 * CommandTable().size());

@@ -20,8 +20,10 @@ Bytes HeaderBytes(const Header& header = {}) {
 
 // Changes a field by hand and makes the CRC right again.
 template <typename T>
-Bytes WithField(size_t at, T value) {
-  Bytes bytes = HeaderBytes();
+Bytes WithField(size_t at, T value, uint16_t version = kVersion) {
+  Header header;
+  header.version = version;
+  Bytes bytes = HeaderBytes(header);
   StoreLittle(value, bytes.data() + at);
   StoreLittle(Crc32c(std::span(bytes).first(156)), bytes.data() + 156);
   return bytes;
@@ -51,6 +53,12 @@ TEST(WireHeader, RandomHeadersComeBack) {
       *field = static_cast<uint32_t>(random());
     }
     if (h.is(kFlagReply)) h.credit = static_cast<uint32_t>(random());
+    h.version = static_cast<uint16_t>(kVersionMin + random() % (kVersion - kVersionMin + 1));
+    if (h.version >= 2) {
+      const bool names = FindCommand(static_cast<uint16_t>(h.command))->names;
+      (names && !h.is(kFlagReply) ? h.name_check : h.boot_nonce) = static_cast<uint32_t>(random());
+      h.trace = static_cast<uint32_t>(random());
+    }
     h.rank = static_cast<uint16_t>(random());
     h.world = static_cast<uint16_t>(random());
     h.ack = static_cast<uint8_t>(random());
@@ -83,7 +91,7 @@ TEST(WireHeader, WrongFieldsAreNamed) {
       {Bytes(161), StatusCode::kInvalid, "found 161"},
       {Bytes(160), StatusCode::kInvalid, "magic"},
       {WithField<uint16_t>(4, 0), StatusCode::kRefused, "version 0"},
-      {WithField<uint16_t>(4, 2), StatusCode::kRefused, "speaks 1 to 1"},
+      {WithField<uint16_t>(4, 3), StatusCode::kRefused, "speaks 1 to 2"},
       {WithField<uint16_t>(6, 0), StatusCode::kInvalid, "command 0"},
       {WithField<uint16_t>(6, 999), StatusCode::kInvalid, "command 999"},
       {WithField<uint32_t>(8, 1U << 5), StatusCode::kInvalid, "unknown flags 0x20"},
@@ -93,8 +101,8 @@ TEST(WireHeader, WrongFieldsAreNamed) {
       {WithField<uint8_t>(125, 9), StatusCode::kInvalid, "at most 8"},
       {WithField<uint8_t>(127, 1), StatusCode::kInvalid, "reserved byte 127"},
       {WithField<uint32_t>(144, 7), StatusCode::kInvalid, "credit must be 0, found 7"},
-      {WithField<uint8_t>(148, 1), StatusCode::kInvalid, "reserved byte 148"},
-      {WithField<uint8_t>(155, 1), StatusCode::kInvalid, "reserved byte 155"},
+      {WithField<uint8_t>(148, 1, 1), StatusCode::kInvalid, "reserved byte 148"},
+      {WithField<uint8_t>(155, 1, 1), StatusCode::kInvalid, "reserved byte 155"},
   };
   for (const auto& c : cases) {
     const Status status = DecodeHeader(c.bytes).status();
@@ -108,6 +116,8 @@ TEST(WireHeader, AnUnknownVersionCanStillBeAnswered) {
   const std::optional<Header> peeked = PeekHeader(bytes);
   ASSERT_TRUE(peeked.has_value());
   EXPECT_EQ(peeked->command, Command::kPing);
+  EXPECT_EQ(peeked->version, kVersion);  // the nearest
+  EXPECT_EQ(PeekHeader(WithField<uint16_t>(4, 0))->version, kVersionMin);
   bytes[40] ^= std::byte{1};
   EXPECT_FALSE(PeekHeader(bytes).has_value());
   EXPECT_FALSE(PeekHeader({}).has_value());

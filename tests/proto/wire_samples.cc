@@ -8,6 +8,7 @@ namespace strata::wire {
 namespace {
 
 constexpr uint64_t kIncarnation = 0x1122334455667788;
+constexpr uint32_t kNonce = 0x71727374;
 
 Frame Keys() { return Frame::Own(std::vector<uint64_t>{7, 0, ~uint64_t{0}}); }
 Frame Rows() { return Frame::Own(std::vector<float>{1.0F, -2.5F, 0.0F, 0.25F, 3e38F, -1e-3F}); }
@@ -23,13 +24,14 @@ Header Request(Command command) {
   header.client_lo = 0x3132333435363738;
   header.timeout_ms = 30000;
   header.epoch = 1;
+  header.trace = 0x75767778;
   return header;
 }
 
 Header Batch(Command command) {
   Header header = Request(command);
   header.incarnation = kIncarnation;
-  header.table = 0x41424344;
+  header.SetName(0x6162636441424344);
   header.count = 3;
   header.width = 2;
   return header;
@@ -55,10 +57,15 @@ Header Sync(Command command) {
 
 class Collector {
  public:
-  void Request(std::string name, const Header& header, Message payload) {
+  explicit Collector(uint16_t version) : version_(version) {}
+  void Request(std::string name, Header header, Message payload) {
+    header.version = version_;
+    header.boot_nonce = kNonce;
     Add(std::move(name), Seal(header, std::move(payload)));
   }
-  void Reply(std::string name, const Header& request, const Status& status, Message payload) {
+  void Reply(std::string name, Header request, const Status& status, Message payload) {
+    request.version = version_;
+    request.boot_nonce = kNonce;
     Add(std::move(name), MakeReply(request, kIncarnation, status, std::move(payload)));
   }
   std::vector<Sample> Take() { return std::move(samples_); }
@@ -68,6 +75,7 @@ class Collector {
     Header header = DecodeHeader(message.front().bytes()).value();
     samples_.push_back({std::move(name), header, std::move(message)});
   }
+  const uint16_t version_;
   std::vector<Sample> samples_;
 };
 
@@ -75,7 +83,7 @@ void AddTableMessages(Collector& out) {
   const std::vector<TableDefinition> tables = SampleTables();
   Header create = Request(Command::kCreateTable);
   create.sequence = 1;
-  create.table = 0x41424344;
+  create.SetName(0x6162636441424344);
   out.Request("create_table_request", create, {EncodeTableDefinitions(std::span(tables).first(1))});
   out.Reply("create_table_reply", create, {}, {});
   out.Request("create_table_extended_request", create,
@@ -350,10 +358,13 @@ FollowReply SampleFollowReply() {
   return {.instance = 5, .position = 71, .newest = 72, .cursor = 4, .no_more = true};
 }
 
-HelloRequest SampleHelloRequest() { return {.client_name = "worker 3"}; }
+HelloRequest SampleHelloRequest(uint16_t version) {
+  return {.version_max = version, .client_name = "worker 3"};
+}
 
-HelloReply SampleHelloReply() {
-  return {.server = 1,
+HelloReply SampleHelloReply(uint16_t version) {
+  return {.version_max = version,
+          .server = 1,
           .servers = 3,
           .incarnation = kIncarnation,
           .lane_ports = {7601, 7602},
@@ -428,33 +439,36 @@ std::vector<CheckpointEntry> SampleCheckpoints() {
           {.number = 5, .parent = 0, .rows = 1, .bytes = 64, .wall_unix_ns = 1, .attachments = {}}};
 }
 
-const std::vector<Sample>& Samples() {
-  static const std::vector<Sample> samples = [] {
-    Collector out;
-    out.Request("hello_request", Request(Command::kHello),
-                {EncodeHelloRequest(SampleHelloRequest())});
-    out.Reply("hello_reply", Request(Command::kHello), {}, {EncodeHelloReply(SampleHelloReply())});
-    Header full = Request(Command::kHello);
-    full.flags = kFlagFull;
-    out.Request("hello_full_request", full, {EncodeHelloRequest(SampleHelloRequest())});
-    out.Reply("hello_full_reply", full, {},
-              {EncodeHelloReply(SampleHelloReply()), EncodeLaneEndpoints(SampleLaneEndpoints())});
-    out.Request("shard_map_request", Request(Command::kShardMap), {});
-    out.Reply("shard_map_reply", Request(Command::kShardMap), {},
-              {EncodeShardMap(SampleShardMap())});
-    out.Request("ping_request", Request(Command::kPing), {});
-    out.Reply("ping_reply", Request(Command::kPing), {}, {});
-    out.Request("leave_request", Request(Command::kLeave), {});
-    out.Reply("leave_reply", Request(Command::kLeave), {}, {});
-    AddTableMessages(out);
-    AddRowMessages(out);
-    AddCheckpointMessages(out);
-    AddCollectionMessages(out);
-    out.Request("control_request", Request(Command::kControl), {Text("\x0a\x00")});
-    out.Reply("control_reply", Request(Command::kControl), {}, {Text("\x12\x00")});
-    return out.Take();
-  }();
-  return samples;
+std::vector<Sample> MakeSamples(uint16_t version) {
+  Collector out(version);
+  out.Request("hello_request", Request(Command::kHello),
+              {EncodeHelloRequest(SampleHelloRequest(version))});
+  out.Reply("hello_reply", Request(Command::kHello), {},
+            {EncodeHelloReply(SampleHelloReply(version))});
+  Header full = Request(Command::kHello);
+  full.flags = kFlagFull;
+  out.Request("hello_full_request", full, {EncodeHelloRequest(SampleHelloRequest(version))});
+  out.Reply(
+      "hello_full_reply", full, {},
+      {EncodeHelloReply(SampleHelloReply(version)), EncodeLaneEndpoints(SampleLaneEndpoints())});
+  out.Request("shard_map_request", Request(Command::kShardMap), {});
+  out.Reply("shard_map_reply", Request(Command::kShardMap), {}, {EncodeShardMap(SampleShardMap())});
+  out.Request("ping_request", Request(Command::kPing), {});
+  out.Reply("ping_reply", Request(Command::kPing), {}, {});
+  out.Request("leave_request", Request(Command::kLeave), {});
+  out.Reply("leave_reply", Request(Command::kLeave), {}, {});
+  AddTableMessages(out);
+  AddRowMessages(out);
+  AddCheckpointMessages(out);
+  AddCollectionMessages(out);
+  out.Request("control_request", Request(Command::kControl), {Text("\x0a\x00")});
+  out.Reply("control_reply", Request(Command::kControl), {}, {Text("\x12\x00")});
+  return out.Take();
+}
+
+const std::vector<Sample>& Samples(uint16_t version) {
+  static const std::vector<Sample> samples[] = {MakeSamples(1), MakeSamples(2)};
+  return samples[version - 1];
 }
 
 }  // namespace strata::wire

@@ -15,14 +15,16 @@
 namespace strata::wire {
 
 struct Sample {
-  std::string name;  // "pull_request": the golden file is wire_pull_request.hex
+  std::string name;  // "pull_request"
   Header header;     // as sealed: frames, body_bytes and body_checksum are filled in
   Message message;
 };
-const std::vector<Sample>& Samples();
+// As each version of the protocol spells them.
+const std::vector<Sample>& Samples(uint16_t version = kVersion);
 
-HelloRequest SampleHelloRequest();
-HelloReply SampleHelloReply();
+// `version` is the newest that the sender speaks.
+HelloRequest SampleHelloRequest(uint16_t version = kVersion);
+HelloReply SampleHelloReply(uint16_t version = kVersion);
 std::vector<std::string> SampleLaneEndpoints();  // of its lanes
 ShardMap SampleShardMap();
 std::vector<TableDefinition> SampleTables();

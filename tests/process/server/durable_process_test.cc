@@ -127,6 +127,36 @@ TEST_P(DurableServerOver, WhatWasAcknowledgedSurvivesKillNine) {
   daemon->ExpectOrderlyEnd();
 }
 
+// The copy goes through the same boot numbers as the original: the client that lives on sees one
+// that it knows, or a later one that remembers another.
+TEST(DurableServer, AClientOfAFolderWhoseOlderCopyIsServedIsLost) {
+  for (const int boots_of_copy : {1, 2}) {
+    SCOPED_TRACE(boots_of_copy);
+    const TempFolder folder;
+    const std::string data = folder.File("data"), copy = folder.File("copy");
+    const std::vector<std::string> arguments = {"--port=0", "--data=" + data};
+    Daemon(arguments).ExpectOrderlyEnd();
+    std::filesystem::copy(data, copy, std::filesystem::copy_options::recursive);
+    auto daemon = std::make_unique<Daemon>(arguments);
+    const std::unique_ptr<RemoteStore> store = Connect(*daemon);
+    ASSERT_TRUE(store->CreateTable(Spec()).ok());
+    Rows gradients{{7}, {1.0F, 1.0F}};
+    const Status first =
+        SubmitAndWait(*store, Make(OpKind::kUpdate, gradients, AckLevel::kSynced)).status;
+    ASSERT_TRUE(first.ok()) << first.ToString();
+    daemon->Kill();
+    std::filesystem::remove_all(data);
+    std::filesystem::rename(copy, data);
+    for (int boot = 1; boot < boots_of_copy; ++boot) Daemon(arguments).ExpectOrderlyEnd();
+    daemon = std::make_unique<Daemon>(arguments);
+    const Status second =
+        SubmitAndWait(*store, Make(OpKind::kUpdate, gradients, AckLevel::kSynced)).status;
+    EXPECT_EQ(second.code(), StatusCode::kLost) << second.ToString();
+    EXPECT_THAT(second.message(), HasSubstr("another copy of its data folder"));
+    daemon->ExpectOrderlyEnd();
+  }
+}
+
 // Of a server whose rows go to disk.
 std::vector<std::string> ColdArguments(const TempFolder& folder) {
   return {"--port=0", "--data=" + folder.File("data"), "--memory=16MiB", "--cold=true"};

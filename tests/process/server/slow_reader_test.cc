@@ -46,7 +46,7 @@ wire::Header PullHeader(const TableSpec& spec, uint64_t request_id) {
   header.cluster_id = kCluster;
   header.client_hi = header.client_lo = 77;
   header.epoch = 1;
-  header.table = static_cast<uint32_t>(spec.id());
+  header.SetName(static_cast<uint64_t>(spec.id()));
   header.count = 2048;
   return header;
 }

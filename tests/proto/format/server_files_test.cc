@@ -33,7 +33,14 @@ ServerIdentityFile SomeIdentity() {
           .lineage = 0x123456789abc,
           .boot = 7,
           .lane_ports = {7600, 41000, 65535},
+          .nonces = {},
           .lanes_made = true};
+}
+
+ServerIdentityFile IdentityWithNonces() {
+  ServerIdentityFile identity = SomeIdentity();
+  identity.nonces = {0x01020304, UINT32_MAX, 1};
+  return identity;
 }
 
 LogBase SomeBase() {
@@ -50,6 +57,7 @@ CollectionFile SomeCollection() {
 TEST(ServerFiles, TheirBytesArePinned) {
   ExpectGolden("collection_v1.txt", EncodeCollectionFile(SomeCollection()));
   ExpectGolden("server_identity_v1.txt", EncodeServerIdentity(SomeIdentity()));
+  ExpectGolden("server_identity_v1_nonces.txt", EncodeServerIdentity(IdentityWithNonces()));
   ExpectGolden("log_base_v1.txt", EncodeLogBase(SomeBase()));
 }
 
@@ -62,6 +70,8 @@ TEST(ServerFiles, VersionOneIsReadAsEver) {
   const auto read = DecodeServerIdentity(Golden("server_identity_v1_at_first.txt"), "the-file");
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_EQ(*read, before);
+  EXPECT_EQ(*DecodeServerIdentity(Golden("server_identity_v1_nonces.txt"), "the-file"),
+            IdentityWithNonces());
   EXPECT_EQ(*DecodeLogBase(Golden("log_base_v1.txt"), "the-file"), SomeBase());
   EXPECT_EQ(*DecodeCollectionFile(Golden("collection_v1.txt"), "the-file"), SomeCollection());
 }
@@ -84,6 +94,9 @@ TEST(ServerFiles, Identity) {
               std::string::npos)
         << status.ToString();
   }
+  ServerIdentityFile too_many = identity;
+  too_many.nonces.assign(kBootNoncesMax + 1, 7);
+  EXPECT_EQ(decode(EncodeServerIdentity(too_many)).status().code(), StatusCode::kCorrupt);
   ServerIdentityFile none = identity;
   none.lineage = 0;
   EXPECT_EQ(decode(EncodeServerIdentity(none)).status().code(), StatusCode::kCorrupt);

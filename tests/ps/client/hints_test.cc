@@ -36,7 +36,7 @@ TEST(ClientHints, EachLaneIsSentItsKeysAndTheOperationIsDoneAtOnce) {
   std::vector<Key> told;
   for (const Sent& hint : servers.sent) {
     EXPECT_EQ(hint.header().command, Command::kPrefetch);
-    EXPECT_EQ(hint.header().table, static_cast<uint32_t>(TestTable(1).id()));
+    EXPECT_EQ(hint.header().name_hash(), static_cast<uint64_t>(TestTable(1).id()));
     const auto part = wire::ReadKeys(hint.message.payload[0], hint.header().count);
     ASSERT_TRUE(part.ok());
     for (const Key key : *part) {

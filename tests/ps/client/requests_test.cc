@@ -66,7 +66,7 @@ TEST(ClientRequests, AReadWaitsForAnEarlierWriteToItsTableOnly) {
   (void)servers.Submit(batch.Make(OpKind::kLookup));
   EXPECT_TRUE(servers.Silent());
   (void)servers.Submit(batch.Make(OpKind::kLookup, OtherTable().id()));
-  EXPECT_EQ(servers.Next().header().table, static_cast<uint32_t>(OtherTable().id()));
+  EXPECT_EQ(servers.Next().header().name_hash(), static_cast<uint64_t>(OtherTable().id()));
   servers.Reply(push);
   const Sent pull = servers.Next();
   EXPECT_EQ(pull.header().command, Command::kPull);

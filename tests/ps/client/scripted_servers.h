@@ -46,6 +46,8 @@ class ScriptedServers {
         lanes(std::move(lanes_per_server)),
         lineages(lanes.size(), 1),
         boots(lanes.size(), 0),
+        versions(lanes.size(), wire::kVersion),
+        nonces(lanes.size(), 0x100),
         core([&] {
           for (size_t i = 0; i < lanes.size(); ++i) {
             options.servers.push_back("host" + std::to_string(i) + ":7000");
@@ -59,6 +61,7 @@ class ScriptedServers {
 
   wire::HelloReply HelloOf(uint16_t server) const {
     wire::HelloReply hello;
+    hello.version_max = versions[server];
     hello.server = server;
     hello.servers = static_cast<uint16_t>(lanes.size());
     hello.incarnation = Incarnation(server);
@@ -98,8 +101,10 @@ class ScriptedServers {
     return static_cast<uint16_t>(peer[std::string("tcp://host").size()] - '0');
   }
   void Reply(const Sent& to, const Status& status = {}, Message payload = {}) {
-    Deliver(to.peer, wire::MakeReply(to.header(), Incarnation(ServerOf(to.peer)), status,
-                                     std::move(payload)));
+    const uint16_t server = ServerOf(to.peer);
+    wire::Header request = to.header();
+    request.boot_nonce = nonces[server];
+    Deliver(to.peer, wire::MakeReply(request, Incarnation(server), status, std::move(payload)));
   }
   // Rows that are all `value`.
   void ReplyRows(const Sent& to, float value) {
@@ -150,6 +155,8 @@ class ScriptedServers {
   std::vector<uint16_t> lanes;
   std::vector<uint64_t> lineages;
   std::vector<uint16_t> boots;
+  std::vector<uint16_t> versions;  // the newest that each speaks
+  std::vector<uint32_t> nonces;    // of the boots
   ClientCore core;
   TimeNs now = 0;
   std::deque<Sent> sent;

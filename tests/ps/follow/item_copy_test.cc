@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 using wire::Command;
 
 constexpr const char* kName = "c";
-const uint32_t kId = wire::CollectionIdOf(kName);
+const uint64_t kId = wire::CollectionIdOf(kName);
 constexpr uint64_t kIds = 500;
 
 class ItemCopyTest : public ::testing::Test {

@@ -21,7 +21,7 @@ namespace {
 using wire::Command;
 
 constexpr const char* kName = "c";
-const uint32_t kId = wire::CollectionIdOf(kName);
+const uint64_t kId = wire::CollectionIdOf(kName);
 constexpr size_t kQueueBytes = size_t{1} << 20;
 
 Frame Terms(uint8_t metric, uint32_t k) {

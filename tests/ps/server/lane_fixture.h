@@ -90,7 +90,7 @@ struct TestClient {
   uint64_t next_request = 1;
   uint64_t next_sequence = 1;
 
-  wire::Header Read(wire::Command command, uint32_t table = 0, uint32_t count = 0) {
+  wire::Header Read(wire::Command command, uint64_t name_hash = 0, uint32_t count = 0) {
     wire::Header header;
     header.command = command;
     header.request_id = next_request++;
@@ -98,13 +98,13 @@ struct TestClient {
     header.client_hi = id;
     header.client_lo = id;
     header.epoch = 1;
-    header.table = table;
+    header.SetName(name_hash);
     header.count = count;
     return header;
   }
-  wire::Header Write(wire::Command command, uint32_t table = 0, uint32_t count = 0,
+  wire::Header Write(wire::Command command, uint64_t name_hash = 0, uint32_t count = 0,
                      uint32_t width = 0) {
-    wire::Header header = Read(command, table, count);
+    wire::Header header = Read(command, name_hash, count);
     header.sequence = next_sequence++;
     header.settled_below = 1;
     header.step = 1;
@@ -130,7 +130,7 @@ inline TableSpec TestSpec(const std::string& name = "t", uint32_t dim = 2) {
   spec.optimizer.learning_rate = 1.0F;
   return spec;
 }
-inline uint32_t IdOf(const TableSpec& spec) { return static_cast<uint32_t>(spec.id()); }
+inline uint64_t IdOf(const TableSpec& spec) { return static_cast<uint64_t>(spec.id()); }
 
 inline Frame Keys(std::vector<uint64_t> keys) { return Frame::Own(std::move(keys)); }
 inline Frame Rows(std::vector<float> rows) { return Frame::Own(std::move(rows)); }

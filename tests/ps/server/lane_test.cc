@@ -161,8 +161,8 @@ TEST(Lane, HintsReachTheTableAndTheReplySaysWhetherTheyAreOfUse) {
   const TableSpec memory = TestSpec("memory", 1);
   CreateTable(lane, client, tiered);
   CreateTable(lane, client, memory);
-  const auto hint = [&](uint32_t table) {
-    return lane.Ask(client.Read(Command::kPrefetch, table, 3), {Keys({5, 6, 5})});
+  const auto hint = [&](uint64_t name_hash) {
+    return lane.Ask(client.Read(Command::kPrefetch, name_hash, 3), {Keys({5, 6, 5})});
   };
   const wire::Received useful = hint(IdOf(tiered));
   EXPECT_TRUE(wire::StatusOfReply(useful).ok());

@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-constexpr TableId kTable{5};
+constexpr uint32_t kTable = 5;
 
 SyncMember Member(uint16_t rank, uint64_t step, uint16_t world = 3, uint32_t group = 7) {
   return {.table = kTable,
@@ -185,7 +185,7 @@ TEST(StepBarrier, IdleGroupsAreForgottenAndDroppedTablesEndTheirs) {
   StepBarrier barrier(1 << 20);
   ASSERT_TRUE(AddPush(barrier, 0, 1).ok());
   SyncMember other = Member(0, 1);
-  other.table = TableId{6};
+  other.table = 6;
   ASSERT_TRUE(barrier.Claim(other, true, 0).ok());
   barrier.Expire(StepBarrier::kGroupIdle);
   EXPECT_EQ(barrier.groups(), 1U);  // the one with a push waits on

@@ -177,7 +177,8 @@ FileKind ServerIdentities() {
                                             .lanes_per_server = {2, 3},
                                             .lineage = 0x123456789abc,
                                             .boot = 7,
-                                            .lane_ports = {7600, 41000, 65535}};
+                                            .lane_ports = {7600, 41000, 65535},
+                                            .nonces = {7, UINT32_MAX}};
   return SmallFile("identity", identity, format::EncodeServerIdentity(identity),
                    &format::DecodeServerIdentity);
 }
