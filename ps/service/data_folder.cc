@@ -12,6 +12,9 @@
 namespace strata {
 namespace {
 
+constexpr uint64_t kRoomBlock = 4096;  // the nonces that are kept take less than half of it
+static_assert(format::kBootNoncesMax * sizeof("    4294967295,") < kRoomBlock / 2);
+
 // Of each server: 1 lane; 2, 1 lanes.
 std::string LanesText(const std::vector<uint16_t>& lanes) {
   if (lanes.size() == 1) return Counted(lanes[0], "lane");
@@ -150,8 +153,10 @@ Status DataFolder::NoteLanesMade() {
 Status DataFolder::WriteIdentity() {
   const std::string bytes = format::EncodeServerIdentity(identity_);
   STRATA_TRY(identity_file_.Replace(bytes));
-  // Other ports and a later boot make it a little longer. Without room this start is fine.
-  static_cast<void>(identity_file_.KeepRoom(2 * bytes.size()));
+  // Nonces of later boots and other ports make it longer, but not beyond this. Without room this
+  // start is fine.
+  const uint64_t blocks = 2 * bytes.size() / kRoomBlock + 1;
+  static_cast<void>(identity_file_.KeepRoom(blocks * kRoomBlock));
   return {};
 }
 

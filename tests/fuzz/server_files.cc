@@ -46,7 +46,8 @@ std::vector<Bytes> Seeds() {
                                                 .lanes_per_server = {2, 1},
                                                 .lineage = 5,
                                                 .boot = 2,
-                                                .lane_ports = {7600}})),
+                                                .lane_ports = {7600},
+                                                .nonces = {7, 9}})),
           BytesOf(format::EncodeLogBase({.lineage = 7, .lane = 1, .checkpoint = 3, .cut_lsn = 99})),
           BytesOf(format::EncodeCollectionFile(
               {.definition = {"c", {"a"}}, .lineage = 7, .lane = 1, .instance = 5}))};
