@@ -49,9 +49,9 @@ SoakServers::SoakServers(const SoakClusterOptions& options)
   WriteWholeFile(File("machines.txt"), machines);
   WriteWholeFile(config(),
                  fmt::format("[cluster]\nname = \"{}\"\nmachines = \"machines.txt\"\n"
-                             "[server]\n{}\n{}\n[http]\nport = -1\n",
+                             "[server]\n{}\n{}\n[http]\nport = {}\n",
                              name(), options.data ? "checkpoints = \"state/checkpoints\"" : "",
-                             options.settings));
+                             options.settings, options.http ? 0 : -1));
 }
 
 std::string SoakServers::DataFolder(uint32_t rank) const {

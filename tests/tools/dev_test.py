@@ -69,7 +69,7 @@ class Usage(unittest.TestCase):
                 (("build", "--asan", "--tsan"), "only one of --asan and --tsan"),
                 (("test", "a", "b"), "one REGEX"),
                 (("soak", "--only=chaos"),
-                 "unknown kind 'chaos'; --only= is one of kill, items, copies, images, trees, sets, failpoint, client, flip, links, sim, fuzz"),
+                 "unknown kind 'chaos'; --only= is one of kill, items, copies, images, trees, sets, failpoint, client, flip, links, hostile, sim, fuzz"),
                 (("soak", "--only=flop"), "did you mean 'flip'?"),
                 (("soak", "--only=fuzz", "--first=3"), "--first needs --only= one of kill,"),
                 (("soak", "--cycles=0"), "--cycles must be 1 or more"),

@@ -22,6 +22,9 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
              ranks that disagree, strangers (cycles: faults, which go round all kinds; "faults" in the
              JSON line has the times from fault to error; tests/soak/links)
   sim        whole clusters on a simulated network and disk (seeds; tests/soak/sim)
+  hostile    peers without manners attack a server at every port, beside honest load with exact sums
+             (cycles: periods of three seconds, each followed by as many bytes of honest load;
+             operations: honest ones; tests/soak/hostile)
   fuzz       every decoder under libFuzzer (cycles: inputs for each target)
 
 Each kind ends with one JSON line: {soak, cycles, seeds, operations, acked, lost, doubled, wrong, hangs,
@@ -61,6 +64,7 @@ PROGRAMS = {
     "client": ("release", "strata-soak-caller", [], 300),
     "flip": ("release", "strata-soak-flip", [], 500),
     "links": ("release", "strata-soak-links", [], 500),
+    "hostile": ("release", "strata-soak-hostile", [], 300),
     "sim": ("release", "strata-soak-sim", [], 20_000),
 }
 FLIPPED_BITS = 10_000
@@ -140,9 +144,10 @@ def soak_fuzz(cycles, jobs):
 
 def shares(kind, count, jobs):
     """What each instance of a kind's program does of `count`: their sum. Each instance of client has
-    its cycles go round all kinds of kills. links has times, of which no sum says anything; sets takes all cores."""
+    its cycles go round all kinds of kills. links and hostile have
+    times, of which no sum says anything; sets takes all cores."""
     least = CALLER_KINDS if kind == "client" else 1
-    instances = 1 if kind in ("links", "sets", "sim") else max(1, min(count // least, max(2, jobs)))
+    instances = 1 if kind in ("hostile", "links", "sets", "sim") else max(1, min(count // least, max(2, jobs)))
     return [count // instances + (one < count % instances) for one in range(instances)]
 
 
