@@ -11,6 +11,7 @@
 #include "cluster/schedule/all_to_all.h"
 #include "cluster/topology/halving.h"
 #include "tests/cluster/set_world.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 namespace {
@@ -97,6 +98,8 @@ TEST_P(SetSimulation, EveryAlgorithmFrom1To300Ranks) {
   const Collective operation = GetParam();
   for (const Algorithm algorithm : AlgorithmsOf(operation)) {
     for (int world = 1; world <= kWorldMax; ++world) {
+      // Pure functions of one thread: sanitizers see what there is in the small worlds.
+      if (kSanitized && world > 40 && world % 16 > 1) continue;
       std::set<int> roots = {0};
       if (HasRoot(operation)) roots.insert({world / 3, world - 1});
       for (const int root : roots) {
