@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
+#include <list>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "base/thread.h"
@@ -22,16 +25,22 @@ using Tcp = asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr uint32_t kRequestBytesMax = 16 * 1024;
-constexpr int kConnectionsMax = 64;
-constexpr std::chrono::seconds kIdleMax{10};
+constexpr size_t kConnectionsMax = 64;
+constexpr std::chrono::seconds kRequestMax{10};  // for all of a request's header
+constexpr std::chrono::seconds kAnswerMax{10};   // for the peer to take all of an answer
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 using Handlers = std::map<std::string, HttpServer::Handler>;
 
+class Connection;
+
 // What the connections share; only the server's thread touches it while that runs.
 struct Shared {
   Handlers handlers;
-  int connections = 0;
+  std::list<Connection*> open;  // those that began to wait for a request first are in front
+
+  // For one connection more: ends the one that has waited longest for a request, or the oldest.
+  void MakeRoom();
 };
 
 HttpReply NoSuchPage(const Handlers& handlers) {
@@ -52,24 +61,39 @@ HttpReply RequestError(const error_code& error) {
 // One connection, kept alive by the operation that it waits for.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Tcp::socket socket, Shared* shared) : stream_(std::move(socket)), shared_(shared) {
-    ++shared_->connections;
-  }
-  ~Connection() { --shared_->connections; }
+  Connection(Tcp::socket socket, Shared* shared)
+      : stream_(std::move(socket)),
+        shared_(shared),
+        place_(shared->open.insert(shared->open.end(), this)) {}
+  ~Connection() { Leave(); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   void Read() {
+    waits_ = true;
+    if (is_open_) shared_->open.splice(shared_->open.end(), shared_->open, place_);
     parser_.emplace();
     parser_->header_limit(kRequestBytesMax);
-    stream_.expires_after(kIdleMax);
+    stream_.expires_after(kRequestMax);
     http::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](const error_code& error, size_t) { self->OnHeader(error); });
   }
 
+  bool waits() const { return waits_; }  // for a request
+  // What it waits for ends with an error, and so does it.
+  void Close() {
+    Leave();
+    stream_.close();
+  }
+
  private:
+  void Leave() {
+    if (std::exchange(is_open_, false)) shared_->open.erase(place_);
+  }
+
   void OnHeader(const error_code& error) {
+    waits_ = false;
     if (!error) return Answer();
     // Parse errors are the peer's; it is told. Everything else (end of stream, time out, reset)
     // ends the connection.
@@ -105,7 +129,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.content_length(reply.body.size());
     if (!head) response_.body() = reply.body;
     serializer_.emplace(response_);
-    stream_.expires_after(kIdleMax);
+    stream_.expires_after(kAnswerMax);
     const auto done = [self = shared_from_this(), keep](const error_code& error, size_t) {
       self->OnWritten(error, keep);
     };
@@ -139,12 +163,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   beast::tcp_stream stream_;
   Shared* const shared_;
+  const std::list<Connection*>::iterator place_;
+  bool is_open_ = true;  // it has its place
+  bool waits_ = false;
   beast::flat_buffer buffer_{2 * kRequestBytesMax};
   std::optional<http::request_parser<http::empty_body>> parser_;
   http::response<http::string_body> response_;
   std::optional<http::response_serializer<http::string_body>> serializer_;
   size_t drained_ = 0;
 };
+
+void Shared::MakeRoom() {
+  if (open.size() < kConnectionsMax) return;
+  const auto waiting = std::ranges::find_if(open, &Connection::waits);
+  (waiting == open.end() ? open.front() : *waiting)->Close();
+}
 
 }  // namespace
 
@@ -178,7 +211,7 @@ Status HttpServer::Impl::Listen(const std::string& host, uint16_t wanted) {
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(kConnectionsMax, error);
+  if (!error) acceptor.listen(static_cast<int>(kConnectionsMax), error);
   if (!error) port = acceptor.local_endpoint(error).port();
   return error ? failed(error) : Status::Ok();
 }
@@ -196,10 +229,8 @@ void HttpServer::Impl::OnAccept(const error_code& error, Tcp::socket socket) {
     pause.async_wait([this](const error_code&) { Accept(); });
     return;
   }
-  // A socket beyond the limit closes here.
-  if (shared.connections < kConnectionsMax) {
-    std::make_shared<Connection>(std::move(socket), &shared)->Read();
-  }
+  shared.MakeRoom();
+  std::make_shared<Connection>(std::move(socket), &shared)->Read();
   Accept();
 }
 

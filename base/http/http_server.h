@@ -18,8 +18,10 @@ struct HttpReply {
   std::string body;
 };
 
-// One thread of its own. Requests larger than 16 KiB, methods other than GET and HEAD, and idle
-// connections (10 s) are answered or closed by HTTP's rules; at most 64 connections at a time.
+// One thread of its own. Requests larger than 16 KiB, and methods other than GET and HEAD, are
+// refused by HTTP's rules. A connection ends when its next request has not come after 10 s, or an
+// answer was not taken within 10 s. There are at most 64: a further one takes the place of the one
+// that has waited longest for a request.
 class HttpServer {
  public:
   using Handler = std::function<HttpReply()>;  // called on the server's thread; must not block long
