@@ -24,6 +24,7 @@
 #include "ps/service/lane_thread.h"
 #include "ps/service/search_means.h"
 
+#include "ps/service/server_metrics.h"
 namespace strata {
 namespace {
 
@@ -67,7 +68,7 @@ struct Server::Impl {
   std::unique_ptr<TableFactory> tables;  // outlives the lanes
   std::unique_ptr<ServerSearch> search;  // likewise
   MetricsRegistry registry;
-  std::string of_collections;  // their metrics, as they were shown last
+  std::unique_ptr<ServerMetrics> server_metrics;
   std::vector<std::unique_ptr<LaneMetrics>> metrics;
   std::unique_ptr<Peers> peers;
   std::vector<std::shared_ptr<Follower>> followers;  // by lane; none: the server is alone
@@ -107,8 +108,6 @@ struct Server::Impl {
   std::optional<LaneThread::Storage> StorageOf(uint16_t lane);
   CollectionsConfig CollectionsOf(uint16_t lane);
   std::string MetricsText();
-  // One that was dropped stays at what it was last, until the server ends.
-  void ShowCollections(const ServerTotals& totals);
   void Stop();
   void Join();
 };
@@ -149,6 +148,7 @@ Status Server::Impl::Start() {
 }
 
 // Before there is a checkpoint to lose. On a full disk the first one will say what it lacks.
+  server_metrics = std::make_unique<ServerMetrics>(registry, tables->has_gpus(), !warning.empty());
 Status Server::Impl::CheckCheckpointFolder() const {
   if (options.checkpoints.empty()) return {};
   const Status made = options.disk->MakeFolder(options.checkpoints);
@@ -354,110 +354,7 @@ Status Server::Impl::StartHttp() {
 
 std::string Server::Impl::MetricsText() {
   if (!started) return {};
-  if (const Result<ServerTotals> totals = lane_set.Totals(kScrapeTimeout); totals.ok()) {
-    const auto set = [this](const char* name, const char* help, uint64_t value) {
-      registry.AddGauge(name, help).Set(static_cast<double>(value));
-    };
-    const auto raise = [this](const char* name, const char* help, uint64_t value,
-                              const Labels& labels = {}) {
-      registry.AddCounter(name, help, labels).RaiseTo(value);
-    };
-    set("strata_server_tables", "Tables.", totals->tables.size());
-    set("strata_server_rows", "Rows of all tables.", totals->rows);
-    set("strata_server_cold_rows", "Rows that lie on disk alone (server.cold).", totals->cold_rows);
-    raise("strata_server_rejected_rows_total",
-          "Rows that updates left alone, as their gradient held NaN or infinity.",
-          totals->rejected_rows);
-    raise("strata_server_not_admitted_keys_total",
-          "Keys of updates that were counted and got no row yet (server.admit_from).",
-          totals->not_admitted_keys);
-    if (tables->has_gpus()) {
-      for (const auto& [table, batches] : totals->passed_down) {
-        raise("strata_server_passed_down_batches_total",
-              "Batches that a GPU's memory had no room for: the tier below did them. One of a "
-              "client counts once for each lane.",
-              batches, {{"table", table}});
-      }
-    }
-    set("strata_server_table_bytes", "Memory held by all tables.", totals->table_bytes);
-    set("strata_server_resident_bytes", "Resident memory of the process.", totals->memory_bytes);
-    set("strata_server_insecure", "1 when other machines can reach the server unauthenticated.",
-        warning.empty() ? 0 : 1);
-    ShowCollections(*totals);
-  }
-  return registry.PrometheusText() + of_collections;
-}
-
-// From nothing each time: one that was dropped is gone, and one of its name counts from 0.
-void Server::Impl::ShowCollections(const ServerTotals& totals) {
-  MetricsRegistry shown;
-  for (const auto& [name, stats] : totals.collections) {
-    const auto set = [&](const char* gauge, const char* help, double value) {
-      shown.AddGauge(gauge, help, {{"collection", name}}).Set(value);
-    };
-    set("strata_collection_documents", "Documents of a collection.",
-        static_cast<double>(stats.documents));
-    set("strata_collection_dead_documents",
-        "Documents that were deleted or replaced, and take memory until they are merged away.",
-        static_cast<double>(stats.dead));
-    set("strata_collection_bytes", "Memory held by a collection.",
-        static_cast<double>(stats.bytes));
-    set("strata_collection_log_bytes", "Bytes of a collection's logs on disk.",
-        static_cast<double>(stats.log_bytes));
-    set("strata_collection_segments", "Segments of a collection.",
-        static_cast<double>(stats.segments));
-    if (tables->has_gpus()) {
-      set("strata_collection_gpu_segments", "Segments of a collection in the memory of GPUs.",
-          static_cast<double>(stats.gpu_segments));
-      set("strata_collection_gpu_lacking_segments",
-          "Segments that the GPUs' memory has no room for; they are searched on the CPU, or pass "
-          "through it.",
-          static_cast<double>(stats.gpu_lacking));
-      set("strata_collection_gpu_bytes", "Memory of GPUs that segments of a collection take.",
-          static_cast<double>(stats.gpu_bytes));
-    }
-    for (const auto& [engine, queries] :
-         {std::pair("counting", stats.counted), std::pair("scanning", stats.scanned),
-          std::pair("gpu_counting", stats.gpu_counted),
-          std::pair("gpu_scanning", stats.gpu_scanned),
-          std::pair("gpu_streamed", stats.gpu_streamed)}) {
-      shown
-          .AddCounter("strata_collection_engine_queries_total",
-                      "Queries that an engine worked on, lane by lane; one may be several "
-                      "engines'. gpu_streamed: of those, documents passed through a GPU.",
-                      {{"collection", name}, {"engine", engine}})
-          .Add(queries);
-    }
-    if (stats.copies > 0) {
-      set("strata_collection_copies",
-          "Copies of other servers' documents, one for each lane of them.",
-          static_cast<double>(stats.copies));
-      set("strata_collection_copies_ready", "Of these, those that can be searched.",
-          static_cast<double>(stats.copies_ready));
-      set("strata_collection_copy_bytes", "Memory that copies take.",
-          static_cast<double>(stats.copy_bytes));
-      set("strata_collection_copy_records_behind", "Records that copies lack, as far as is known.",
-          static_cast<double>(stats.copy_lacking));
-      set("strata_collection_copy_seconds_behind",
-          "Since the copy that is farthest behind was known to lack nothing.",
-          static_cast<double>(stats.copy_behind_ns) / kSecond);
-      shown
-          .AddCounter("strata_collection_copies_begun_total",
-                      "Times that a copy was made from the first document on.",
-                      {{"collection", name}})
-          .Add(stats.copies_begun);
-    }
-    const auto count = [&](const char* counter, const char* help, uint64_t value) {
-      shown.AddCounter(counter, help, {{"collection", name}}).Add(value);
-    };
-    count("strata_collection_queries_total", "Queries answered, once for all lanes.",
-          stats.queries);
-    count("strata_collection_search_batches_total", "Batches of lanes that answered them.",
-          stats.batches);
-    count("strata_collection_search_milliseconds_total", "Time that these batches took.",
-          stats.search_ns / kMillisecond);
-  }
-  of_collections = shown.PrometheusText();
+  return server_metrics->Text(lane_set.Totals(kScrapeTimeout));
 }
 
 void Server::Impl::Stop() {

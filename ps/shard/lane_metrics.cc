@@ -16,8 +16,8 @@ constexpr StatusCode kErrorCodes[] = {
     StatusCode::kInternal};
 
 // By Refusal.
-constexpr std::array<std::string_view, kRefusals> kRefusalNames = {"cluster", "map", "clients",
-                                                                   "queue", "memory"};
+constexpr std::array<std::string_view, kRefusals> kRefusalNames = {"cluster", "map",    "clients",
+                                                                   "queue",   "memory", "credit"};
 
 }  // namespace
 
@@ -45,6 +45,15 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
                                          "Bytes of received messages.", LaneLabel(lane))),
       sent_bytes(registry.AddCounter("strata_lane_sent_bytes_total", "Bytes of sent replies.",
                                      LaneLabel(lane))),
+      dropped(registry.AddCounter(
+          "strata_lane_dropped_requests_total",
+          "Requests that were not looked at, as their client's connection was gone.",
+          LaneLabel(lane))),
+      closed_connections(registry.AddCounter(
+          "strata_lane_closed_connections_total",
+          "Connections that the server ended, as there were too many, or as they had sent too much "
+          "of a message without an end.",
+          LaneLabel(lane))),
       undelivered(registry.AddCounter("strata_lane_undelivered_replies_total",
                                       "Replies whose peer was gone or did not read.",
                                       LaneLabel(lane))),
@@ -73,14 +82,12 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
       disk_full(registry.AddGauge("strata_lane_disk_full",
                                   "1 while the log, or the cold tier, has no room: writes are "
                                   "refused with DISK_FULL, pulls go on.",
-                                  LaneLabel(lane))) {
+                                  LaneLabel(lane))),
+      registry_(registry) {
   for (const wire::CommandInfo& info : wire::CommandTable()) {
-    Labels labels = LaneLabel(lane);
+    Labels& labels = commands_[info.command].labels;
+    labels = LaneLabel(lane);
     labels["command"] = std::string(info.name);
-    requests_[info.command] =
-        &registry.AddCounter("strata_lane_requests_total", "Requests by command.", labels);
-    seconds_[info.command] = &registry.AddLatency(
-        "strata_lane_request_seconds", "Time in the lane's thread, waiting excluded.", labels);
   }
   for (size_t i = 0; i < kTiers; ++i) {
     Labels labels = LaneLabel(lane);
@@ -109,7 +116,8 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
     refused_[i] = &registry.AddCounter(
         "strata_lane_refused_total",
         "Requests that were refused as they are for another cluster, were routed by another map, "
-        "come from too many clients, or find no room in the queue or in memory.",
+        "come from too many clients, find no room in the queue or in memory, or exceed by far what "
+        "their client was granted.",
         labels);
   }
 }
@@ -124,9 +132,32 @@ void LaneMetrics::ShowTiers(const std::array<TierUse, kTiers>& tiers) {
   }
 }
 
+Counter& LaneMetrics::RequestsOf(wire::Command command) {
+  OfCommand& of = commands_.at(command);
+  Counter* counter = of.requests.load(std::memory_order_acquire);
+  if (counter == nullptr) {
+    counter =
+        &registry_.AddCounter("strata_lane_requests_total", "Requests by command.", of.labels);
+    of.requests.store(counter, std::memory_order_release);
+  }
+  return *counter;
+}
+
+LatencyHistogram& LaneMetrics::SecondsOf(wire::Command command) {
+  OfCommand& of = commands_.at(command);
+  if (of.seconds == nullptr) {
+    of.seconds = &registry_.AddLatency("strata_lane_request_seconds",
+                                       "Time in the lane's thread, waiting excluded.", of.labels);
+  }
+  return *of.seconds;
+}
+
 uint64_t LaneMetrics::Requests() const {
   uint64_t total = 0;
-  for (const auto& [command, counter] : requests_) total += counter->Value();
+  for (const auto& [command, of] : commands_) {
+    const Counter* const counter = of.requests.load(std::memory_order_acquire);
+    if (counter != nullptr) total += counter->Value();
+  }
   return total;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -20,16 +21,18 @@ enum class Refusal : uint8_t {
   kClients,  // too many clients, or too many unsettled writes of one
   kQueue,    // no room to wait for a step
   kMemory,   // no room for rows
+  kCredit,   // the client sends far more than it was granted
 };
-constexpr size_t kRefusals = 5;
+constexpr size_t kRefusals = 6;
 
 // Made from a registry, which outlives it. Counters are thread-safe.
 class LaneMetrics {
  public:
   LaneMetrics(MetricsRegistry& registry, uint16_t lane);
 
-  Counter& RequestsOf(wire::Command command) { return *requests_.at(command); }
-  LatencyHistogram& SecondsOf(wire::Command command) { return *seconds_.at(command); }
+  // A command has series once it has come. The lane's thread only, but for Requests.
+  Counter& RequestsOf(wire::Command command);
+  LatencyHistogram& SecondsOf(wire::Command command);
   Counter& ErrorsOf(StatusCode code) { return *errors_.at(code); }
   Counter& RefusedFor(Refusal reason) { return *refused_[static_cast<size_t>(reason)]; }
   uint64_t Requests() const;  // of all commands
@@ -44,8 +47,10 @@ class LaneMetrics {
   Counter& search_batches;    // that answered them
   Counter& received_bytes;
   Counter& sent_bytes;
-  Counter& undelivered;    // replies whose peer was gone or did not read
-  Gauge& parked_requests;  // waiting for a step to close, or for a collection's merges
+  Counter& dropped;             // requests whose client was gone before their turn
+  Counter& closed_connections;  // as they were too many, or sent a message without an end
+  Counter& undelivered;         // replies whose peer was gone or did not read
+  Gauge& parked_requests;       // waiting for a step to close, or for a collection's merges
   Gauge& parked_bytes;
   Gauge& clients;  // whose writes are remembered
   Gauge& log_bytes;
@@ -61,8 +66,14 @@ class LaneMetrics {
   void ShowTiers(const std::array<TierUse, kTiers>& tiers);
 
  private:
-  std::map<wire::Command, Counter*> requests_;
-  std::map<wire::Command, LatencyHistogram*> seconds_;
+  struct OfCommand {
+    Labels labels;
+    std::atomic<Counter*> requests = nullptr;
+    LatencyHistogram* seconds = nullptr;
+  };
+
+  MetricsRegistry& registry_;
+  std::map<wire::Command, OfCommand> commands_;  // all of them
   std::map<StatusCode, Counter*> errors_;
   std::array<Counter*, kRefusals> refused_;
   struct TierMetrics {

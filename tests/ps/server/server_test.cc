@@ -260,6 +260,51 @@ TEST(Server, EachMetricIsOfTheTypeThatItsNameSays) {
   EXPECT_EQ(types.size(), 3U);
 }
 
+// "name{...} " or "name " at the beginning of a line; and what is behind it.
+std::optional<double> ValueOf(const std::string& metrics, const std::string& series) {
+  const size_t at = metrics.find("\n" + series + " ");
+  if (at == std::string::npos) return std::nullopt;
+  return std::stod(metrics.substr(at + series.size() + 2));
+}
+
+TEST(Server, OnlyCommandsThatHappenedHaveSeries) {
+  const auto server = Server::Start(Options(2));
+  ASSERT_TRUE(server.ok());
+  const std::string idle = HttpGet((*server)->http_port(), "/metrics");
+  EXPECT_EQ(idle.find("strata_lane_requests_total{"), std::string::npos) << idle;
+  EXPECT_EQ(idle.find("strata_lane_request_seconds_bucket"), std::string::npos);
+  const std::unique_ptr<RemoteStore> store = Connect(**server);
+  ASSERT_TRUE(store->CreateTable(Spec("t")).ok());
+  const std::string used = HttpGet((*server)->http_port(), "/metrics");
+  const std::string created = "strata_lane_requests_total{command=\"CREATE_TABLE\",lane=\"1\"}";
+  EXPECT_EQ(ValueOf(used, created), 1) << used;
+  EXPECT_EQ(used.find("DROP_TABLE"), std::string::npos) << used;
+}
+
+TEST(Server, EachTableHasSeriesOfItsOwnUntilItIsDropped) {
+  const auto server = Server::Start(Options(2));
+  ASSERT_TRUE(server.ok());
+  const std::unique_ptr<RemoteStore> store = Connect(**server);
+  const TableSpec spec = Spec("t");
+  ASSERT_TRUE(store->CreateTable(spec).ok());
+  ASSERT_TRUE(store->CreateTable(Spec("empty")).ok());
+  std::vector<Key> keys(100);
+  for (Key key = 0; key < keys.size(); ++key) keys[key] = key;
+  const std::vector<float> gradients(400, 1.0F);
+  ASSERT_TRUE(SubmitAndWait(*store, Update(spec, keys, gradients)).status.ok());
+  std::vector<float> rows(4 * 40);
+  ASSERT_TRUE(SubmitAndWait(*store, Lookup(spec, std::span(keys).first(40), rows)).status.ok());
+  const std::string metrics = HttpGet((*server)->http_port(), "/metrics");
+  EXPECT_EQ(ValueOf(metrics, "strata_table_rows{table=\"t\"}"), 100) << metrics;
+  EXPECT_GT(ValueOf(metrics, "strata_table_bytes{table=\"t\"}"), 0);
+  EXPECT_EQ(ValueOf(metrics, "strata_table_pushed_keys_total{table=\"t\"}"), 100);
+  EXPECT_EQ(ValueOf(metrics, "strata_table_pulled_keys_total{table=\"t\"}"), 40);
+  EXPECT_EQ(ValueOf(metrics, "strata_table_rows{table=\"empty\"}"), 0);
+  ASSERT_TRUE(store->DropTable("t").ok());
+  const std::string left = HttpGet((*server)->http_port(), "/metrics");
+  EXPECT_EQ(left.find("strata_table_rows{table=\"t\"}"), std::string::npos) << left;
+}
+
 TEST(Server, MetricsOfACollectionEndWithIt) {
   const auto server = Server::Start(Options(2));
   ASSERT_TRUE(server.ok());
