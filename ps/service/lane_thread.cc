@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kRoundBytes = size_t{4} << 20;  // one write of the log for so much, or for
 constexpr TimeNs kRoundTime = kMillisecond;      // so long
-constexpr size_t kArrivedBytesMax = size_t{64} << 20;
+constexpr size_t kArrivedBytesLeast = wire::kMessageBytesMax;
 constexpr TimeNs kTickRest = kMillisecond / 10;  // between ticks,
 constexpr TimeNs kBusyFor = 10 * kMillisecond;   // for so long behind a request
 constexpr TimeNs kLookEvery = 2 * kMillisecond;  // for messages, while recovering
@@ -32,7 +32,8 @@ LaneThread::LaneThread(std::unique_ptr<MessagePort> port, LaneConfig config, Lan
       lane_(WithBackground(std::move(config)), metrics),
       metrics_(metrics),
       clock_(clock),
-      storage_(std::move(storage)) {
+      storage_(std::move(storage)),
+      arrived_(std::max(lane_.config().queue_bytes_max, kArrivedBytesLeast)) {
   STRATA_CHECK(storage_.has_value() == lane_.recovering());
 }
 
@@ -117,7 +118,7 @@ void LaneThread::Run() {
   std::vector<Envelope> out;
   while (!stopping_) {
     RunPosted(&out);
-    ReceiveArrived(out.empty() && arrived_.empty() ? NextTick() : 0);
+    ReceiveArrived(out.empty() && arrived_.empty() ? NextTick() : 0, &out);
     HandleRound(&out);
     if (const TimeNs now = clock_.Now(); now >= NextTick()) {
       lane_.Tick(now, &out);
@@ -147,7 +148,7 @@ Status LaneThread::Recover() {
     if (now < next_look && !waiting) return {};
     next_look = now + kLookEvery;
     RunPosted(&out);
-    ReceiveArrived(waiting ? next_look : 0);
+    ReceiveArrived(waiting ? next_look : 0, &out);
     HandleRound(&out);
     Send(&out);
     PublishRoom();
@@ -214,25 +215,29 @@ void LaneThread::PublishRoom() {
   }
 }
 
-bool LaneThread::ReceiveOne(TimeNs deadline) {
+// The bytes of the message that came; 0: none did.
+size_t LaneThread::ReceiveOne(TimeNs deadline, std::vector<Envelope>* out) {
   Result<std::optional<Envelope>> in = port_->Receive(deadline);
   if (!in.ok()) {
     Log(LogLevel::kError, "{}: {}", name_, in.status().ToString());
-    return false;
+    return 0;
   }
-  if (!in->has_value()) return false;
-  arrived_bytes_ += MessageBytes((**in).message);
-  arrived_.push_back({std::move(**in), clock_.Now()});
-  return true;
+  if (!in->has_value()) return 0;
+  Envelope envelope = std::move(**in);
+  const size_t bytes = MessageBytes(envelope.message) + ArrivedQueue::kLeastCost;
+  const TimeNs now = clock_.Now();
+  if (const Status taken = arrived_.Add(&envelope, now); !taken.ok()) {
+    lane_.Refuse(envelope, taken, now, out);
+  }
+  return bytes;
 }
 
 // Takes in what has come, so that its deadline counts from now on; waits for the first until
-// `deadline`. What exceeds the budget stays with the network, which then slows the senders.
-void LaneThread::ReceiveArrived(TimeNs deadline) {
-  if (arrived_bytes_ >= kArrivedBytesMax || !ReceiveOne(deadline)) return;
-  size_t limit = arrived_bytes_ + kRoundBytes;
-  limit = std::min(limit, kArrivedBytesMax);
-  while (arrived_bytes_ < limit && ReceiveOne(0)) {
+// `deadline`. It goes on however much waits: behind one client's messages are those of others.
+void LaneThread::ReceiveArrived(TimeNs deadline, std::vector<Envelope>* out) {
+  size_t received = ReceiveOne(deadline, out);
+  for (size_t bytes = received; bytes != 0 && received < kRoundBytes; received += bytes) {
+    bytes = ReceiveOne(0, out);
   }
 }
 
@@ -243,11 +248,8 @@ bool LaneThread::HandleRound(std::vector<Envelope>* out) {
   size_t bytes = 0;
   TimeNs now = 0;
   do {
-    Arrived next = std::move(arrived_.front());
-    arrived_.pop_front();
-    const size_t size = MessageBytes(next.envelope.message);
-    arrived_bytes_ -= size;
-    bytes += size;
+    ArrivedQueue::Arrived next = arrived_.Next();
+    bytes += MessageBytes(next.envelope.message);
     const TimeNs begin = clock_.Now();
     const std::optional<wire::Command> command =
         lane_.Handle(std::move(next.envelope), next.time, begin, out);
@@ -284,8 +286,12 @@ void LaneThread::Fail(const Status& status) {
 void LaneThread::Send(std::vector<Envelope>* out) {
   for (Envelope& envelope : *out) {
     metrics_.sent_bytes.Add(MessageBytes(envelope.message));
-    // The client asks again for a reply that it misses.
-    if (!port_->Send(std::move(envelope)).ok()) metrics_.undelivered.Add();
+    const std::string peer = envelope.peer;
+    const Status sent = port_->Send(std::move(envelope));
+    if (sent.ok()) continue;
+    // The client asks again for a reply that it misses. One that is gone has no use for others.
+    metrics_.undelivered.Add();
+    if (sent.code() == StatusCode::kLost) metrics_.dropped.Add(arrived_.Drop(peer));
   }
   out->clear();
 }
@@ -293,7 +299,7 @@ void LaneThread::Send(std::vector<Envelope>* out) {
 void LaneThread::FinishArrived(std::vector<Envelope>* out) {
   const TimeNs end = clock_.Now() + kSecond;
   do {
-    ReceiveArrived(0);
+    ReceiveArrived(0, out);
     if (!HandleRound(out)) break;
     if (!CommitAndSend(out)) return;
   } while (clock_.Now() < end);

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <future>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "base/status.h"
 #include "ps/service/background.h"
 #include "ps/service/log_syncer.h"
+#include "ps/shard/arrived_queue.h"
 #include "ps/shard/lane.h"
 #include "ps/shard/lane_metrics.h"
 #include "storage/log/log.h"
@@ -65,11 +65,6 @@ class LaneThread {
   Result<LaneReport> Report(TimeNs timeout);
 
  private:
-  struct Arrived {
-    Envelope envelope;
-    TimeNs time = 0;
-  };
-
   void Run();
   Status Recover();
   Status StartSyncer();
@@ -77,8 +72,8 @@ class LaneThread {
   void NoteDrained();
   void PublishRoom();
   TimeNs NextTick() const;
-  bool ReceiveOne(TimeNs deadline);
-  void ReceiveArrived(TimeNs deadline);
+  size_t ReceiveOne(TimeNs deadline, std::vector<Envelope>* out);
+  void ReceiveArrived(TimeNs deadline, std::vector<Envelope>* out);
   bool HandleRound(std::vector<Envelope>* out);
   bool CommitAndSend(std::vector<Envelope>* out);
   void Send(std::vector<Envelope>* out);
@@ -98,8 +93,7 @@ class LaneThread {
   std::promise<Status> recovered_;
   std::future<Status> serving_ = recovered_.get_future();
   std::unique_ptr<LogSyncer> syncer_;
-  std::deque<Arrived> arrived_;  // received and not handled; the lane's thread only
-  size_t arrived_bytes_ = 0;
+  ArrivedQueue arrived_;   // received and not handled; the lane's thread only
   TimeNs last_round_ = 0;  // when the last requests had been handled
   TimeNs last_tick_ = 0;
   std::mutex mutex_;

@@ -52,6 +52,19 @@ std::optional<wire::Command> Lane::Handle(Envelope in, TimeNs arrived, TimeNs no
   return command;
 }
 
+void Lane::Refuse(const Envelope& in, const Status& reason, TimeNs now,
+                  std::vector<Envelope>* out) {
+  const Frame first = in.message.empty() ? Frame() : in.message.front();
+  const Result<wire::Header> header = wire::DecodeHeader(first.bytes());
+  if (!header.ok() || header->is(wire::kFlagReply)) return state_.metrics.malformed.Add();
+  state_.metrics.received_bytes.Add(MessageBytes(in.message));
+  state_.metrics.RequestsOf(header->command).Add();
+  state_.credits.Hear({header->client_hi, header->client_lo}, now);
+  state_.out = out;
+  state_.Reply({in.peer, *header}, state_.Count(Refusal::kCredit, reason));
+  state_.out = nullptr;
+}
+
 std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now) {
   // Kept for the reply to a message whose header makes sense and whose payload does not.
   const Frame first = in.message.empty() ? Frame() : in.message.front();

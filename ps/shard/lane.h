@@ -68,6 +68,10 @@ class Lane {
     return Handle(std::move(in), now, now, out);
   }
 
+  // Answers a request that is not handled, with the reason; one of kRefused counts as Refusal::
+  // kCredit.
+  void Refuse(const Envelope& in, const Status& reason, TimeNs now, std::vector<Envelope>* out);
+
   // Ends a round: answers pulls and applies pushes that were gathered, hands the kernel what the
   // log was given since the last call, and appends the replies that were waiting for the log and
   // need not any longer. An error is final: what is in `out` must not leave, and the process is to

@@ -1,0 +1,139 @@
+// A lane's thread over a port that is a script: in which order it answers what has come.
+#include "ps/service/lane_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "tests/ps/server/lane_fixture.h"
+
+namespace strata {
+namespace {
+
+// Each look at it takes a millisecond, so that a round handles one message.
+class SlowClock final : public Clock {
+ public:
+  TimeNs Now() const override { return now_ += kMillisecond; }
+  int64_t WallUnixNs() const override { return now_; }
+
+ private:
+  mutable std::atomic<TimeNs> now_ = kSecond;
+};
+
+// What is to come is there from the start. Peers may be gone.
+class ScriptedPort final : public MessagePort {
+ public:
+  std::deque<Envelope> to_come;
+  std::string gone;
+  std::vector<std::string> answered;  // peers, in order
+
+  Status Send(Envelope envelope) override {
+    const std::lock_guard lock(mutex_);
+    answered.push_back(envelope.peer);
+    changed_.notify_all();
+    return envelope.peer == gone ? Lost("gone") : Status();
+  }
+  Result<std::optional<Envelope>> Receive(TimeNs deadline) override {
+    std::unique_lock lock(mutex_);
+    if (deadline > 0) changed_.wait(lock, [this] { return woken_ || !to_come.empty(); });
+    woken_ = false;
+    if (to_come.empty()) return std::optional<Envelope>();
+    Envelope next = std::move(to_come.front());
+    to_come.pop_front();
+    return std::optional<Envelope>(std::move(next));
+  }
+  void Wake() override {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_all();
+  }
+  void WaitFor(const std::string& peer) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return std::ranges::count(answered, peer) > 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool woken_ = false;
+};
+
+struct Scripted {
+  MetricsRegistry registry;
+  LaneMetrics metrics{registry, 0};
+  SlowClock clock;
+  ScriptedPort* port = nullptr;
+  std::unique_ptr<LaneThread> lane;
+
+  explicit Scripted(std::unique_ptr<ScriptedPort> script) : port(script.get()) {
+    lane = std::make_unique<LaneThread>(std::move(script), TestLaneConfig(), metrics, clock);
+  }
+};
+
+void AddRequests(ScriptedPort* port, const std::string& peer, wire::Command command, size_t count) {
+  TestClient client;
+  for (size_t i = 0; i < count; ++i) {
+    const bool pulls = command == wire::Command::kPull;
+    const wire::Header header = client.Read(command, 1, pulls ? 1 : 0);
+    port->to_come.push_back({peer, wire::Seal(header, pulls ? Message{Keys({1})} : Message())});
+  }
+}
+
+TEST(LaneThread, APingIsAnsweredBeforeTheWorkThatWaits) {
+  auto script = std::make_unique<ScriptedPort>();
+  AddRequests(script.get(), "hog", wire::Command::kPull, 500);
+  AddRequests(script.get(), "other", wire::Command::kPing, 1);
+  Scripted scripted(std::move(script));
+  ASSERT_TRUE(scripted.lane->Start("lane").ok());
+  scripted.port->WaitFor("other");
+  scripted.lane->Stop();
+  scripted.lane->Join();
+  EXPECT_EQ(scripted.port->answered[0], "other");
+}
+
+TEST(LaneThread, AClientsRequestIsAnsweredAfterOneOfTheHogs) {
+  auto script = std::make_unique<ScriptedPort>();
+  AddRequests(script.get(), "hog", wire::Command::kPull, 500);
+  AddRequests(script.get(), "other", wire::Command::kPull, 1);
+  Scripted scripted(std::move(script));
+  ASSERT_TRUE(scripted.lane->Start("lane").ok());
+  scripted.port->WaitFor("other");
+  scripted.lane->Stop();
+  scripted.lane->Join();
+  EXPECT_EQ(scripted.port->answered[1], "other");
+}
+
+TEST(LaneThread, TheWorkOfAClientThatIsGoneIsNotDone) {
+  auto script = std::make_unique<ScriptedPort>();
+  script->gone = "hog";
+  AddRequests(script.get(), "hog", wire::Command::kPull, 500);
+  AddRequests(script.get(), "other", wire::Command::kStats, 1);
+  Scripted scripted(std::move(script));
+  ASSERT_TRUE(scripted.lane->Start("lane").ok());
+  scripted.port->WaitFor("other");
+  scripted.lane->Stop();
+  scripted.lane->Join();
+  EXPECT_EQ(std::ranges::count(scripted.port->answered, "hog"), 1);
+  EXPECT_EQ(scripted.metrics.dropped.Value(), 499U);
+}
+
+TEST(LaneThread, WhatExceedsAClientsCreditByFarIsRefusedAndCounted) {
+  auto script = std::make_unique<ScriptedPort>();
+  TestClient client;
+  for (int i = 0; i < 100; ++i) {
+    wire::Header header = client.Read(wire::Command::kPull, 1, 1);
+    header.width = 4'000'000;  // of the reply
+    script->to_come.push_back({"hog", wire::Seal(header, {Keys({1})})});
+  }
+  AddRequests(script.get(), "other", wire::Command::kStats, 1);
+  Scripted scripted(std::move(script));
+  ASSERT_TRUE(scripted.lane->Start("lane").ok());
+  scripted.port->WaitFor("other");
+  scripted.lane->Stop();
+  scripted.lane->Join();
+  EXPECT_EQ(scripted.metrics.RefusedFor(Refusal::kCredit).Value(), 92U);
+}
+
+}  // namespace
+}  // namespace strata
