@@ -11,6 +11,7 @@
 #include "base/failpoint.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/open_files.h"
 #include "base/print.h"
 #include "base/signals.h"
 #include "base/text_file.h"
@@ -107,6 +108,7 @@ int main(int argc, char** argv) {
   strata::OpenMissingStreams();
   strata::IgnoreWriteSignals();
   strata::KeepFreedMemory();
+  strata::RaiseOpenFilesLimit();
   strata::BlockShutdownSignals();
   return strata::Run(argc, argv);
 }

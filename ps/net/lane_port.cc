@@ -58,7 +58,9 @@ Status LanePort::Impl::Listen(std::shared_ptr<ZmqContext> context) {
   STRATA_ASSIGN(sockets, ZmqRouterPort::Bind(std::move(context), options.host, options.port,
                                              {.queue_bytes_max = options.queue_bytes_max,
                                               .clock = options.clock,
-                                              .watch = links->descriptor()}));
+                                              .watch = links->descriptor(),
+                                              .connections_max = options.connections_max,
+                                              .on_closed = options.on_closed}));
   if (!options.inproc.empty()) {
     STRATA_ASSIGN(
         inproc, net::InprocListener::Open(options.inproc, options.queue_bytes_max, links->bell()));

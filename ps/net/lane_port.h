@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,8 @@ struct LanePortOptions {
   std::string inproc = {};                     // "inproc://NAME"; empty: none
   size_t queue_bytes_max = size_t{256} << 20;  // bytes waiting to be sent to one peer
   const Clock* clock = &RealClock();
+  size_t connections_max = 4096;            // of tcp: ZmqPortOptions
+  std::function<void()> on_closed = [] {};  // likewise
 };
 
 // Threads: as MessagePort; a port may be made on another thread than the one that uses it.

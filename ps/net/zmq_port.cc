@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <zmq.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "ps/net/address.h"
+#include "ps/net/connection_watch.h"
 #include "ps/net/zmq_socket.h"
 
 namespace strata {
@@ -34,6 +36,17 @@ Status BindFailed(const std::string& address, int error) {
     remedy = "the address belongs to no interface of this machine: check host and rank";
   }
   return Failed(fmt::format("cannot listen on {}: {}; {}", address, zmq_strerror(error), remedy));
+}
+
+// Messages after which a port that never waits looks at its connections.
+constexpr unsigned kLookAfter = 256;
+
+net::ConnectionLimits LimitsOf(const ZmqPortOptions& options) {
+  net::ConnectionLimits limits;
+  limits.connections = options.connections_max;
+  limits.waiting_bytes = options.queue_bytes_max;
+  limits.unfinished_bytes_of_all = std::max(2 * options.queue_bytes_max, limits.unfinished_bytes);
+  return limits;
 }
 
 }  // namespace
@@ -59,6 +72,8 @@ ZmqContext::~ZmqContext() { zmq_ctx_term(handle_); }
 
 struct ZmqRouterPort::Impl {
   std::unique_ptr<net::ZmqSocket> socket;
+  std::unique_ptr<net::ConnectionWatch> connections;  // ends before the socket
+  unsigned received = 0;  // messages since the connections were looked at
   net::WakeEvent wake;
   ZmqPortOptions options;
   std::string endpoint;
@@ -74,6 +89,16 @@ struct ZmqRouterPort::Impl {
     std::shared_ptr<net::QueuedBytes>& bytes = queued[peer];
     if (bytes == nullptr) bytes = std::make_shared<net::QueuedBytes>(0);
     return bytes;
+  }
+
+  Result<std::optional<Envelope>> TryReceive() {
+    net::MessageSource source;
+    STRATA_ASSIGN(std::optional<Envelope> envelope, socket->TryReceive(true, &source));
+    if (envelope.has_value()) connections->NoteMessage(source.descriptor, source.bytes);
+    if (envelope.has_value() && ++received < kLookAfter) return envelope;
+    received = 0;
+    connections->Look(RealClock().Now(), !envelope.has_value());
+    return envelope;
   }
 };
 
@@ -92,6 +117,9 @@ Result<std::unique_ptr<ZmqRouterPort>> ZmqRouterPort::Bind(std::shared_ptr<ZmqCo
   impl->options = options;
   STRATA_ASSIGN(impl->socket,
                 net::ZmqSocket::Open(std::move(context), net::SocketKind::kRouter, options));
+  STRATA_ASSIGN(impl->connections,
+                net::ConnectionWatch::Open(impl->socket->context(), impl->socket->handle(),
+                                           LimitsOf(options), options.on_closed));
   const std::string wanted = port == 0 ? "*" : std::to_string(port);
   const bool v6 = numeric.find(':') != std::string::npos;
   const std::string address = v6 ? fmt::format("tcp://[{}]:{}", numeric, wanted)
@@ -124,17 +152,23 @@ Status ZmqRouterPort::Send(Envelope envelope) {
 
 Result<std::optional<Envelope>> ZmqRouterPort::Receive(TimeNs deadline) {
   while (true) {
-    STRATA_ASSIGN(std::optional<Envelope> envelope, impl_->socket->TryReceive(true));
+    STRATA_ASSIGN(std::optional<Envelope> envelope, impl_->TryReceive());
     if (envelope.has_value()) return envelope;
-    const long timeout_ms = net::PollMilliseconds(*impl_->options.clock, deadline);
+    long timeout_ms = net::PollMilliseconds(*impl_->options.clock, deadline);
     if (timeout_ms == 0) return std::optional<Envelope>();
-    zmq_pollitem_t items[3] = {{impl_->socket->handle(), 0, ZMQ_POLLIN, 0},
+    // What grows without an end wakes nobody.
+    constexpr long kLookMs = net::ConnectionWatch::kLookEvery / kMillisecond;
+    if (impl_->connections->watches() && (timeout_ms < 0 || timeout_ms > kLookMs)) {
+      timeout_ms = kLookMs;
+    }
+    zmq_pollitem_t items[4] = {{impl_->socket->handle(), 0, ZMQ_POLLIN, 0},
+                               {impl_->connections->events(), 0, ZMQ_POLLIN, 0},
                                {nullptr, impl_->wake.descriptor(), ZMQ_POLLIN, 0},
                                {nullptr, impl_->options.watch, ZMQ_POLLIN, 0}};
-    const int ready = zmq_poll(items, impl_->options.watch < 0 ? 2 : 3, timeout_ms);
+    const int ready = zmq_poll(items, impl_->options.watch < 0 ? 3 : 4, timeout_ms);
     if (ready < 0 && zmq_errno() != EINTR) return PollFailed();
-    if (items[1].revents != 0) impl_->wake.Clear();
-    if (items[1].revents != 0 || items[2].revents != 0) return std::optional<Envelope>();
+    if (items[2].revents != 0) impl_->wake.Clear();
+    if (items[2].revents != 0 || items[3].revents != 0) return std::optional<Envelope>();
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -44,6 +45,11 @@ struct ZmqPortOptions {
   bool keep_last_reply = false;
   // A descriptor that ends a Receive which waits, as Wake does, while it is readable; -1: none.
   int watch = -1;
+  // Router: how many connections it has at most (half of them of one address), and what to call
+  // for each that is ended, as there are too many or it has sent too much of a message without an
+  // end. Called by the thread that receives.
+  size_t connections_max = 4096;
+  std::function<void()> on_closed = [] {};
 };
 
 // The server's side. A peer's name is the routing id that ZeroMQ gave its connection; it means

@@ -113,6 +113,13 @@ Status SetOptions(void* socket, SocketKind kind, const ZmqPortOptions& options) 
   return {};
 }
 
+// ZeroMQ puts flags and a length before each frame: 2 bytes, or 9 when it has more than 255.
+void NoteFrame(zmq_msg_t* frame, MessageSource* source) {
+  const size_t size = zmq_msg_size(frame);
+  source->bytes += size + (size <= 255 ? 2 : 9);
+  if (source->descriptor < 0) source->descriptor = zmq_msg_get(frame, ZMQ_SRCFD);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ZmqSocket>> ZmqSocket::Open(std::shared_ptr<ZmqContext> context,
@@ -143,7 +150,7 @@ Status ZmqSocket::Send(const std::string* route, const Message& message,
   return {};
 }
 
-Result<std::optional<Envelope>> ZmqSocket::TryReceive(bool with_route) {
+Result<std::optional<Envelope>> ZmqSocket::TryReceive(bool with_route, MessageSource* source) {
   Envelope envelope;
   bool route_next = with_route;
   bool more = true;
@@ -160,7 +167,10 @@ Result<std::optional<Envelope>> ZmqSocket::TryReceive(bool with_route) {
     if (route_next) {
       envelope.peer.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       route_next = false;
-    } else if (envelope.message.size() < kFramesKept) {
+      continue;
+    }
+    if (source != nullptr) NoteFrame(&part->message, source);
+    if (envelope.message.size() < kFramesKept) {
       envelope.message.emplace_back(std::move(part), bytes);
     }
   }

@@ -28,6 +28,13 @@ constexpr int kMessagesQueuedMax = 64;    // each way and peer; default 1,000, w
 // Bytes handed to ZeroMQ that it has not let go of yet. Shared with its I/O threads.
 using QueuedBytes = std::atomic<size_t>;
 
+// Where a message came from: the connection's descriptor, -1 when that is not known, and the bytes
+// that it had there.
+struct MessageSource {
+  int descriptor = -1;
+  size_t bytes = 0;
+};
+
 enum class SocketKind { kRouter, kDealer };
 
 class ZmqSocket {
@@ -39,6 +46,7 @@ class ZmqSocket {
   ZmqSocket& operator=(const ZmqSocket&) = delete;
 
   void* handle() const { return handle_; }
+  void* context() const { return context_->handle(); }
 
   // Sends the routing id when `route` is not null, then the frames. Never blocks; nothing is sent
   // unless the status is OK. kRefused: the queue is full (or, for a dealer, not connected); kLost:
@@ -46,7 +54,8 @@ class ZmqSocket {
   Status Send(const std::string* route, const Message& message,
               const std::shared_ptr<QueuedBytes>& queued);
   // The next message, if one is there; `with_route`: its first frame becomes the peer's name.
-  Result<std::optional<Envelope>> TryReceive(bool with_route);
+  // `source`, unless it is null: where the message came from.
+  Result<std::optional<Envelope>> TryReceive(bool with_route, MessageSource* source = nullptr);
 
  private:
   ZmqSocket(std::shared_ptr<ZmqContext> context, void* handle)

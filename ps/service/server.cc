@@ -13,6 +13,7 @@
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/open_files.h"
 #include "base/random.h"
 #include "cluster/names/resolve.h"
 #include "proto/format/log_base.h"
@@ -23,8 +24,8 @@
 #include "ps/service/data_folder.h"
 #include "ps/service/lane_thread.h"
 #include "ps/service/search_means.h"
-
 #include "ps/service/server_metrics.h"
+
 namespace strata {
 namespace {
 
@@ -52,6 +53,13 @@ Result<std::string> CheckReach(const ServerOptions& options) {
       "listening on {} without authentication (--insecure): whoever reaches the "
       "port can read and change all tables",
       address);
+}
+
+// Of one lane. All lanes together leave half of what the process may open to files.
+size_t ConnectionsMax(uint16_t lanes) {
+  constexpr uint64_t kLeast = 64;
+  constexpr uint64_t kMost = 4096;
+  return std::clamp<uint64_t>(OpenFilesLimit() / 2 / lanes, kLeast, kMost);
 }
 
 [[noreturn]] void EndProcess(const Status&) {
@@ -140,6 +148,7 @@ Status Server::Impl::Start() {
                                              .rates = options.search_rates,
                                              .clock = options.clock}));
   for (const std::string& line : search->plan()) Log(LogLevel::kInfo, "{}", line);
+  server_metrics = std::make_unique<ServerMetrics>(registry, tables->has_gpus(), !warning.empty());
   STRATA_TRY(StartFollowers());
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
@@ -148,7 +157,6 @@ Status Server::Impl::Start() {
 }
 
 // Before there is a checkpoint to lose. On a full disk the first one will say what it lacks.
-  server_metrics = std::make_unique<ServerMetrics>(registry, tables->has_gpus(), !warning.empty());
 Status Server::Impl::CheckCheckpointFolder() const {
   if (options.checkpoints.empty()) return {};
   const Status made = options.disk->MakeFolder(options.checkpoints);
@@ -249,11 +257,14 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
 // Where it listened before, if that is free: clients find it sooner.
 Result<std::unique_ptr<LanePort>> Server::Impl::BindLane(const std::shared_ptr<ZmqContext>& context,
                                                          uint16_t lane) {
-  LanePortOptions at{.host = options.host,
-                     .port = lane == 0 ? options.port : uint16_t{0},
-                     .shared_memory = options.shared_memory,
-                     .queue_bytes_max = options.queue_bytes_max,
-                     .clock = options.clock};
+  LanePortOptions at{
+      .host = options.host,
+      .port = lane == 0 ? options.port : uint16_t{0},
+      .shared_memory = options.shared_memory,
+      .queue_bytes_max = options.queue_bytes_max,
+      .clock = options.clock,
+      .connections_max = ConnectionsMax(options.lanes_per_server[options.rank]),
+      .on_closed = [counts = metrics[lane].get()] { counts->closed_connections.Add(); }};
   if (!options.inproc.empty()) at.inproc = fmt::format("inproc://{}/{}", options.inproc, lane);
   if (at.port == 0 && data != nullptr && lane < data->last_ports().size()) {
     LanePortOptions last = at;
@@ -287,6 +298,7 @@ Status Server::Impl::BindLanes() {
                 ZmqContext::Create(1 + count / 4));  // an I/O thread serves several lanes
   std::vector<std::unique_ptr<LanePort>> ports;
   for (uint16_t lane = 0; lane < count; ++lane) {
+    metrics.push_back(std::make_unique<LaneMetrics>(registry, lane));
     STRATA_ASSIGN(std::unique_ptr<LanePort> port, BindLane(context, lane));
     lane_ports.push_back(port->port());
     lane_endpoints.push_back(port->shared_endpoint());
@@ -295,11 +307,10 @@ Status Server::Impl::BindLanes() {
   identity.address = HostPort(options.host, lane_ports[0]);
   if (data != nullptr) STRATA_TRY(data->Begin(lane_ports));
   for (uint16_t lane = 0; lane < count; ++lane) {
-    metrics.push_back(std::make_unique<LaneMetrics>(registry, lane));
     lanes.push_back(std::make_unique<LaneThread>(std::move(ports[lane]), ConfigOf(lane),
-                                                 *metrics.back(), *options.clock, StorageOf(lane)));
+                                                 *metrics[lane], *options.clock, StorageOf(lane)));
     lane_set.threads.push_back(lanes.back().get());
-    lane_set.metrics.push_back(metrics.back().get());
+    lane_set.metrics.push_back(metrics[lane].get());
   }
   return {};
 }
