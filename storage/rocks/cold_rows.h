@@ -41,16 +41,18 @@ struct MergeEnd {
 };
 
 // Walks the rows of the memory tier and of the cold tier together, by rising hash, each key once:
-// `hashes` (ascending) tells which may be in memory, `cursor` stands at the first cold one.
+// `hashes` (ascending) tells which may be in memory, `cursor` stands at the first cold one. None of
+// them is above `last`, and what of the cold tier is stays for later.
 //   in_memory(key)   the row, or one without elements when it is not there (any more)
 //   visit(key, row)  true to go on; false: no more after this one
 // What memory says holds; a cold row is passed over when `is_dead(key)`.
 template <typename InMemory, typename IsDead, typename Visit>
 MergeEnd MergeRows(const RowSchema& schema, std::span<const uint64_t> hashes, RocksCursor& cursor,
-                   InMemory in_memory, IsDead is_dead, Visit visit) {
+                   InMemory in_memory, IsDead is_dead, Visit visit, uint64_t last = UINT64_MAX) {
   size_t at = 0;
-  while (at < hashes.size() || cursor.Valid()) {
-    const bool is_cold = cursor.Valid() && (at == hashes.size() || cursor.hash() <= hashes[at]);
+  const auto has_cold = [&] { return cursor.Valid() && cursor.hash() <= last; };
+  while (at < hashes.size() || has_cold()) {
+    const bool is_cold = has_cold() && (at == hashes.size() || cursor.hash() <= hashes[at]);
     const uint64_t hash = is_cold ? cursor.hash() : hashes[at];
     const Key key = KeyOfColdHash(hash);
     RowView row = in_memory(key);
@@ -58,9 +60,11 @@ MergeEnd MergeRows(const RowSchema& schema, std::span<const uint64_t> hashes, Ro
     const bool go_on = row.elements == nullptr || visit(key, row);
     if (is_cold) cursor.Next();
     if (at < hashes.size() && hashes[at] == hash) ++at;
-    if (!go_on) return {hash + 1, hash == UINT64_MAX || (at == hashes.size() && !cursor.Valid())};
+    if (go_on) continue;
+    const bool is_last = last == UINT64_MAX && at == hashes.size() && !cursor.Valid();
+    return {hash + 1, hash == UINT64_MAX || is_last};
   }
-  return {0, true};
+  return {last + 1, last == UINT64_MAX};
 }
 
 }  // namespace strata

@@ -8,8 +8,9 @@
 namespace strata {
 namespace {
 
-constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
-constexpr uint64_t kVisitsPerRow = 16;  // rows that a snapshot page visits for each wished
+constexpr size_t kAsideRows = 1024;      // in a page of rows copied before a write
+constexpr size_t kScanVisits = 262'144;  // rows that a page of a scan looks at; expired ones count
+constexpr uint64_t kVisitsPerRow = 16;   // rows that a snapshot page visits for each wished
 
 }  // namespace
 
@@ -20,42 +21,65 @@ Status TieredTable::ScanWithExpired(ScanPage& page, std::vector<Key>* expired) c
   return ScanBoth(page, expired);
 }
 
-// Rows may move between the pages, so each page takes a range of hashes out of both tiers. The list
-// of hashes in memory may be as old as the scan: a row that came up since is still in the cold tier
-// too, and one that went down is looked up in vain and found there.
+// Of the rows that are in memory when the first page is asked for, and that are made afterwards.
+void TieredTable::OrderForScans() const {
+  scan_order_.Begin();
+  scan_is_shared_ = false;
+  for (uint64_t row = 0; row < warm_.numbers(); ++row) {
+    if (warm_.IsLive(row)) scan_order_.Add(ColdHashOf(warm_.KeyOf(row)));
+  }
+}
+
+// A scan that is alone needs the order no more at its end. Where there are several, it stays until
+// no page was asked for during many operations.
+void TieredTable::EndScanPage(const ScanPage& page) const {
+  scan_next_ = page.cursor;
+  scan_tick_ = tick_;
+  if (page.done && !scan_is_shared_) scan_order_.Clear();
+}
+
+// Rows may move between the pages, so each page takes a range of hashes out of both tiers. A row
+// that came up since the order was made is still in the cold tier too, and one that went down is
+// looked up in vain and found there.
 Status TieredTable::ScanBoth(ScanPage& page, std::vector<Key>* expired) const {
   ClearPage(page);
-  if (scan_hashes_.empty() || page.cursor == 0 || page.cursor != scan_next_) {
-    scan_hashes_.clear();
-    for (uint64_t row = 0; row < warm_.numbers(); ++row) {
-      if (!warm_.IsLive(row)) continue;
-      const uint64_t hash = ColdHashOf(warm_.KeyOf(row));
-      if (hash >= page.cursor) scan_hashes_.push_back(hash);
-    }
-    std::sort(scan_hashes_.begin(), scan_hashes_.end());
+  if (scan_order_.empty()) {
+    OrderForScans();
+  } else if (page.cursor != scan_next_) {
+    scan_is_shared_ = true;
   }
-  const auto first = std::lower_bound(scan_hashes_.begin(), scan_hashes_.end(), page.cursor);
   const auto cursor = cold_.Cursor(space_, page.cursor);
-  const MergeEnd end = MergeRows(
-      schema_, std::span<const uint64_t>(first, scan_hashes_.end()), *cursor,
-      [&](Key key) {
-        const uint64_t row = warm_.Find(key);
-        return row == kNoRow ? RowView{} : warm_.View(row);
-      },
-      [&](Key key) { return dead_.contains(key); },
-      [&](Key key, const RowView& row) {
-        if (!IsDead(*row.counters)) {
-          AppendRow(schema_, key, row, page.with_state, page);
-        } else if (expired != nullptr) {
-          expired->push_back(key);
-        }
-        return page.keys.size() + (expired == nullptr ? 0 : expired->size()) < page.rows_max;
-      });
+  size_t visits = 0;
+  const auto has_room = [&] {
+    return page.keys.size() + (expired == nullptr ? 0 : expired->size()) < page.rows_max &&
+           ++visits < kScanVisits;
+  };
+  MergeEnd end{.next = page.cursor, .done = false};
+  bool is_full = false;
+  while (!is_full && !end.done) {
+    const ScanOrder::Range range = scan_order_.From(end.next);
+    end = MergeRows(
+        schema_, range.hashes, *cursor,
+        [&](Key key) {
+          const uint64_t row = warm_.Find(key);
+          return row == kNoRow ? RowView{} : warm_.View(row);
+        },
+        [&](Key key) { return dead_.contains(key); },
+        [&](Key key, const RowView& row) {
+          if (!IsDead(*row.counters)) {
+            AppendRow(schema_, key, row, page.with_state, page);
+          } else if (expired != nullptr) {
+            expired->push_back(key);
+          }
+          is_full = !has_room();
+          return !is_full;
+        },
+        range.last);
+  }
   STRATA_TRY(cursor->status().Prefixed("table '" + spec_.name + "'"));
   page.cursor = end.next;
   page.done = end.done;
-  scan_next_ = end.next;
-  if (end.done) scan_hashes_ = {};
+  EndScanPage(page);
   return {};
 }
 

@@ -67,6 +67,7 @@ void TieredTable::AskForMore() {
 }
 
 void TieredTable::KeepToShare() {
+  ForgetOldScans();
   NoteShare();
   ShedBeyondShare();
 }
@@ -265,7 +266,15 @@ uint64_t TieredTable::MakeRow(Key key) {
   Reset(key, row);
   up_keys_.erase(key);
   ++stats_.rows;
+  if (!scan_order_.empty()) scan_order_.Add(ColdHashOf(key));
   return row;
+}
+
+// Or those whose order has grown by far more than the rows: keys that were made again and again.
+void TieredTable::ForgetOldScans() {
+  constexpr uint32_t kScanIdle = 65'536;
+  const bool is_old = tick_ - scan_tick_ > kScanIdle;
+  if (is_old || scan_order_.size() > 2 * warm_.rows() + kScanIdle) scan_order_.Clear();
 }
 
 void TieredTable::Stepped(uint64_t step) {
@@ -478,7 +487,7 @@ TableStats TieredTable::Stats() const {
   const TierStats tiers = tier_stats();
   stats.cold_rows = stats.rows - std::min(stats.rows, tiers.warm_rows);
   stats.not_admitted = tiers.not_admitted;
-  stats.bytes = tiers.warm_bytes + history_.bytes();
+  stats.bytes = tiers.warm_bytes + history_.bytes() + scan_order_.size() * sizeof(uint64_t);
   for (const ScanPage& page : aside_) stats.bytes += page.keys.size() * (row_bytes_ + sizeof(Key));
   return stats;
 }

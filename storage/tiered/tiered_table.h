@@ -32,6 +32,7 @@
 #include "storage/row_elements.h"
 #include "storage/tiered/policy.h"
 #include "storage/tiered/push_counts.h"
+#include "storage/tiered/scan_order.h"
 #include "storage/tiered/tier_job.h"
 #include "storage/tiered/warm_rows.h"
 #include "storage/tiered/warm_shares.h"
@@ -187,6 +188,9 @@ class TieredTable : public LowerTable, private Admission {
 
   // tiered_snapshot.cc
   Status ScanBoth(ScanPage& page, std::vector<Key>* expired) const;  // null: nobody asks
+  void OrderForScans() const;
+  void EndScanPage(const ScanPage& page) const;
+  void ForgetOldScans();
   void KeepForSnapshot(uint64_t row);
   bool IsInSnapshot(const RowCounters& counters) const;
   Status SnapshotCold(ScanPage& page);
@@ -244,8 +248,10 @@ class TieredTable : public LowerTable, private Admission {
   std::vector<std::byte> cold_rows_;
   std::vector<uint8_t> cold_found_;
 
-  mutable std::vector<uint64_t> scan_hashes_;  // of the rows in memory when a scan began
-  mutable uint64_t scan_next_ = 0;             // the cursor they are good for
+  mutable ScanOrder scan_order_;         // empty: no scan is under way
+  mutable uint64_t scan_next_ = 0;       // where the last page ended
+  mutable bool scan_is_shared_ = false;  // several scans have used the order
+  mutable uint32_t scan_tick_ = 0;       // of the last page
 
   std::unique_ptr<RocksSnapshot> snapshot_;
   std::vector<uint64_t> snapshot_stale_;  // hashes whose cold rows did not count at the cut

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <random>
 #include <span>
 
+#include "base/thread_time.h"
 #include "storage/memory/map_table.h"
 #include "tests/storage/tier_parts.h"
 #include "tests/support/ones.h"
@@ -208,6 +210,69 @@ TEST(TieredTableTest, APrefetchBringsRowsUpBeforeTheyAreAskedFor) {
   std::vector<float> expected(50 * 2);
   ASSERT_TRUE(model.Lookup(keys, expected).ok());
   EXPECT_EQ(rows, expected);
+}
+
+// Several scans in turns, while rows are made: each has every row once that was there all the time.
+TEST(TieredTableTest, ScansInTurnsEachHaveEveryRowOnce) {
+  OwnTieredTable table(Spec(2), {}, 2000);
+  ASSERT_TRUE(Push(table, Range(0, 5000)).ok());
+  std::array<ScanPage, 3> pages;
+  std::array<std::map<Key, int>, 3> found;
+  for (ScanPage& page : pages) page.rows_max = 50;
+  Key next = 10'000;
+  for (int round = 0; round < 2000; ++round) {
+    for (size_t i = 0; i < pages.size(); ++i) {
+      if (pages[i].done || round < static_cast<int>(20 * i)) continue;
+      ASSERT_TRUE(table.Scan(pages[i]).ok());
+      for (const Key key : pages[i].keys) ++found[i][key];
+    }
+    if (round < 50) ASSERT_TRUE(Push(table, Range(next += 10, 10)).ok());
+    if (round == 10) ASSERT_TRUE(Push(table, Range(20'000, 10)).ok());
+  }
+  for (size_t i = 0; i < pages.size(); ++i) {
+    EXPECT_TRUE(pages[i].done);
+    for (Key key = 0; key < 5000; ++key) ASSERT_EQ(found[i][key], 1) << key;
+    for (const auto& [key, times] : found[i]) ASSERT_LE(times, 1) << key;
+  }
+  // Made after the first one began, and before the others did.
+  for (Key key = 20'000; key < 20'010; ++key) {
+    EXPECT_EQ(found[1][key], 1);
+    EXPECT_EQ(found[2][key], 1);
+  }
+}
+
+TEST(TieredTableTest, APageCostsTheSameWithTwoScans) {
+  OwnTieredTable table(Spec(1), {}, 400'000);
+  for (Key key = 0; key < 300'000; key += 10'000) ASSERT_TRUE(Push(table, Range(key, 10'000)).ok());
+  const auto time_of = [&](ScanPage& page) {
+    const TimeNs begin = ThreadTime();
+    EXPECT_TRUE(table.Scan(page).ok());
+    return ThreadTime() - begin;
+  };
+  ScanPage first{.rows_max = 100};
+  ScanPage other{.cursor = uint64_t{1} << 63, .rows_max = 100};
+  time_of(first);
+  TimeNs alone = 0;
+  for (int i = 0; i < 50; ++i) alone += time_of(first);
+  time_of(other);
+  TimeNs in_turns = 0;
+  for (int i = 0; i < 50; ++i) in_turns += time_of(i % 2 == 0 ? first : other);
+  EXPECT_LT(in_turns, 20 * alone);
+}
+
+// The time of rows that nobody gets is bounded, too.
+TEST(TieredTableTest, APageOfExpiredRowsEnds) {
+  TierPolicy policy;
+  policy.ttl_steps = 1;
+  OwnTieredTable table(Spec(1), policy, 400'000);
+  for (Key key = 0; key < 300'000; key += 10'000) ASSERT_TRUE(Push(table, Range(key, 10'000)).ok());
+  table.Stepped(100);
+  ScanPage page;
+  ASSERT_TRUE(table.Scan(page).ok());
+  EXPECT_TRUE(page.keys.empty());
+  EXPECT_FALSE(page.done);
+  ASSERT_TRUE(table.Scan(page).ok());
+  EXPECT_TRUE(page.done);
 }
 
 TEST(TieredTableTest, ABatchMayBeLargerThanTheTablesShare) {
