@@ -19,7 +19,9 @@ constexpr Seal kSeal{.kind = "strata-checkpoint",
                      .version = kCheckpointVersion,
                      .what = "a checkpoint's manifest",
                      .program = "the build that took the checkpoint"};
-constexpr size_t kPartTextBytesMax = size_t{64} << 20;
+// Room for thousands of tables. As values in memory a text takes many times as much.
+constexpr size_t kPartTextBytesMax = size_t{2} << 20;
+constexpr size_t kPartDepthMax = 8;  // it has three
 
 json ToJson(const PartEntry& part) {
   json tables = json::array();
@@ -32,6 +34,26 @@ json ToJson(const PartEntry& part) {
   return {{"server", part.server}, {"lane", part.lane},
           {"bytes", part.bytes},   {"digest", DigestText(part.digest)},
           {"tables", tables},      {"lane_bytes", part.lane_bytes}};
+}
+
+// Whether lists and objects lie deeper in each other than `depth_max`. Reading such a text would
+// take memory, or stack, for each level.
+bool IsNestedBeyond(std::string_view text, size_t depth_max) {
+  size_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == '[' || c == '{')) {
+      if (++depth > depth_max) return true;
+    } else if (!in_string && (c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
 }
 
 Status TakeDigest(Members& members, const std::string& where, Digest* digest) {
@@ -180,6 +202,10 @@ Result<PartEntry> DecodePartEntry(std::string_view bytes) {
   if (bytes.size() > kPartTextBytesMax) {
     return Invalid(fmt::format("{}: {} bytes, at most {} are allowed", where, bytes.size(),
                                kPartTextBytesMax));
+  }
+  if (IsNestedBeyond(bytes, kPartDepthMax)) {
+    return Invalid(fmt::format("{}: lists and objects lie in each other more than {} deep", where,
+                               kPartDepthMax));
   }
   const auto part = PartFromJson(json::parse(bytes, nullptr, /*allow_exceptions=*/false), where);
   return part.ok() ? part : Invalid(part.status().message());

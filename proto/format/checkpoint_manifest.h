@@ -46,7 +46,10 @@ struct PartEntry {
 
 // A part's description as bytes, which travel from its lane to the one that commits.
 std::string EncodePartEntry(const PartEntry& part);
-Result<PartEntry> DecodePartEntry(std::string_view bytes);  // kInvalid
+// kInvalid, also for more than 2 MiB.
+Result<PartEntry> DecodePartEntry(std::string_view bytes);
+
+constexpr size_t kAttachmentsMax = 4096;  // of a checkpoint
 
 struct AttachmentEntry {
   std::string name;

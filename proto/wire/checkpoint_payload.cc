@@ -66,6 +66,9 @@ Result<std::vector<Frame>> DecodeBlocks(const Frame& frame) {
   std::vector<Frame> blocks;
   std::span<const std::byte> left = owner->bytes();
   while (!left.empty()) {
+    if (blocks.size() == kBlocksMax) {
+      return Invalid(fmt::format("more than {} blocks in a frame", kBlocksMax));
+    }
     if (left.size() < kLengthBytes) {
       return Invalid(fmt::format("block {}: expected a length of {} bytes, found {}", blocks.size(),
                                  kLengthBytes, left.size()));

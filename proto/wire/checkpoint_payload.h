@@ -14,7 +14,9 @@
 namespace strata::wire {
 
 // Byte strings, one after the other: COMMIT_CHECKPOINT's part descriptions, in the order of the
-// shard map's lanes. Decoding gives views that keep the frame alive.
+// shard map's lanes. Decoding gives views that keep the frame alive; kInvalid for more than
+// kBlocksMax, as an empty one has 4 bytes and takes many times as much when it is decoded.
+constexpr size_t kBlocksMax = 65'536;
 Frame EncodeBlocks(std::span<const Frame> blocks);
 Result<std::vector<Frame>> DecodeBlocks(const Frame& frame);
 

@@ -15,6 +15,9 @@ namespace strata::wire {
 
 constexpr size_t kCollectionAttributesMax = 64;
 constexpr size_t kCollectionsMax = 256;  // of a lane
+// Of one CHANGE_ITEMS: a lane makes it in one go, and others wait meanwhile.
+constexpr size_t kItemChangesMax = 32'768;
+constexpr size_t kItemChangeBytesMax = size_t{8} << 20;
 constexpr uint8_t kCollectionCopiesMax = 64;
 
 // CREATE_COLLECTION and LIST_COLLECTIONS.

@@ -124,6 +124,9 @@ struct StatsReply {
 Frame EncodeStats(const StatsReply& stats);
 Result<StatsReply> DecodeStats(std::span<const std::byte> bytes);
 
+// Keys of a request: a lane works on all of them in one go, and others wait meanwhile.
+constexpr size_t kKeysMax = size_t{1} << 20;
+
 // Views into a frame; kInvalid unless the frame holds exactly `count` elements (count x width). The
 // bytes are little-endian and may be unaligned, hence the copies.
 Result<std::vector<uint64_t>> ReadKeys(const Frame& frame, uint32_t count);

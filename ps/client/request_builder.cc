@@ -117,11 +117,13 @@ class Builder {
       const size_t out_bytes = then[lane].size() * row_bytes;
       const size_t in_bytes =
           lanes[lane].size() * (sizeof(Key) + row_bytes) + then[lane].size() * sizeof(Key);
-      if (std::max(in_bytes, out_bytes) > kBodyBytesMax) {
+      if (std::max(in_bytes, out_bytes) > kBodyBytesMax ||
+          std::max(lanes[lane].size(), then[lane].size()) > wire::kKeysMax) {
         return Refused(fmt::format(
             "an update of {} keys and a lookup of {} in one, all to one lane, exceed the {} bytes "
-            "of a message; make the batch smaller, run more lanes, or use two operations",
-            lanes[lane].size(), then[lane].size(), wire::kMessageBytesMax));
+            "or {} keys of a message; make the batch smaller, run more lanes, or use two "
+            "operations",
+            lanes[lane].size(), then[lane].size(), wire::kMessageBytesMax, wire::kKeysMax));
       }
       if (lanes[lane].empty() && then[lane].empty() && !call_->operation.sync) continue;
       Request& request = Add(index, lane, std::move(lanes[lane]));
@@ -135,7 +137,7 @@ class Builder {
     const bool update = call_->operation.kind == OpKind::kUpdate;
     const bool whole = update && call_->operation.sync.has_value();
     const size_t key_bytes = sizeof(Key) + sizeof(float) * WidthOf(part);
-    const size_t keys_hard_max = kBodyBytesMax / key_bytes;
+    const size_t keys_hard_max = std::min(kBodyBytesMax / key_bytes, wire::kKeysMax);
     const size_t keys_max =
         whole ? keys_hard_max : std::clamp<size_t>(chunk_bytes_ / key_bytes, 1, keys_hard_max);
     auto lanes = SplitByLane(part.keys, map_);
@@ -144,9 +146,9 @@ class Builder {
       if (lanes[lane].empty() && !whole && !first_of_empty) continue;
       if (whole && lanes[lane].size() > keys_max) {
         return Refused(fmt::format(
-            "a synchronous push of {} keys to one lane exceeds the {} bytes of a message; make the "
-            "batch smaller or run more lanes",
-            lanes[lane].size(), wire::kMessageBytesMax));
+            "a synchronous push of {} keys to one lane exceeds the {} bytes or {} keys of a "
+            "message; make the batch smaller or run more lanes",
+            lanes[lane].size(), wire::kMessageBytesMax, wire::kKeysMax));
       }
       const bool writes = call_->operation.kind != OpKind::kLookup;
       STRATA_ASSIGN(auto pieces, SplitBySize(part.keys, std::move(lanes[lane]), keys_max,

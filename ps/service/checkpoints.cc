@@ -29,23 +29,54 @@ struct Commit {
   std::vector<Attachment> attachments;
 };
 
-Result<Commit> DecodeCommit(const LaneState& lane, const Request& request) {
-  Commit commit;
-  STRATA_TRY(CheckFirstLane(lane));
-  STRATA_ASSIGN(commit.draft.number, CheckpointNumberOf(lane, request));
-  commit.draft.cluster = lane.config.cluster_id;
-  commit.draft.shards = *lane.config.map;
-  commit.draft.wall_unix_ns = static_cast<uint64_t>(lane.config.checkpoints->clock->WallUnixNs());
-  STRATA_ASSIGN(const std::vector<Frame> parts, wire::DecodeBlocks(request.payload[0]));
+// In the background: descriptions take long to read.
+Status DecodeCommit(const Message& payload, Commit* commit) {
+  STRATA_ASSIGN(const std::vector<Frame> parts, wire::DecodeBlocks(payload[0]));
+  const size_t lanes = commit->draft.shards.lanes.size();
+  if (parts.size() > lanes) {
+    return Invalid(fmt::format("{} of {}", Counted(parts.size(), "part"), Counted(lanes, "lane")));
+  }
   for (const Frame& part : parts) {
     STRATA_ASSIGN(format::PartEntry entry, format::DecodePartEntry(Text(part)));
-    commit.draft.parts.push_back(std::move(entry));
+    commit->draft.parts.push_back(std::move(entry));
   }
-  STRATA_ASSIGN(std::vector<wire::NamedBlock> blocks, wire::DecodeNamedBlocks(request.payload[1]));
+  STRATA_ASSIGN(std::vector<wire::NamedBlock> blocks, wire::DecodeNamedBlocks(payload[1]));
+  if (blocks.size() > format::kAttachmentsMax) {
+    return Invalid(fmt::format("{} attachments; a checkpoint may have {}", blocks.size(),
+                               format::kAttachmentsMax));
+  }
   for (wire::NamedBlock& block : blocks) {
-    commit.attachments.push_back({std::move(block.name), Text(block.bytes)});
+    commit->attachments.push_back({std::move(block.name), Text(block.bytes)});
   }
-  return commit;
+  return {};
+}
+
+Status WriteCommit(const CheckpointConfig& config, const Message& payload, Commit commit) {
+  STRATA_TRY(DecodeCommit(payload, &commit));
+  return CommitCheckpoint(*config.disk, config.root, std::move(commit.draft), commit.attachments)
+      .status();
+}
+
+// Does the work of a request in the background, unless too much waits there: then the request is
+// to come again. `bytes` is what its payload holds meanwhile.
+bool AnswerInBackground(LaneState& lane, const ReplyTo& to, size_t bytes,
+                        std::function<Finished::Then()> work) {
+  bytes += sizeof(Request) + kParkedExtraBytes;
+  size_t& waiting = lane.checkpoint.background_bytes;
+  if (waiting != 0 && waiting + bytes > lane.config.queue_bytes_max / 4) {
+    lane.Reply(to, Unavailable(fmt::format("requests of {} bytes about checkpoints wait for the "
+                                           "disk (server.queue_memory); send this one again later",
+                                           waiting)));
+    return false;
+  }
+  waiting += bytes;
+  lane.InBackground([work = std::move(work), bytes]() -> Finished::Then {
+    return [then = work(), bytes](LaneState& state) {
+      state.checkpoint.background_bytes -= bytes;
+      then(state);
+    };
+  });
+  return true;
 }
 
 // What a trim does with files, in this order: a base that does not exist must never be named.
@@ -98,19 +129,26 @@ Status CheckFirstLane(const LaneState& lane) {
 
 void HandleCommitCheckpoint(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
-  Result<Commit> decoded = DecodeCommit(lane, request);
-  if (!decoded.ok()) return lane.Reply(to, decoded.status());
-  auto commit = std::make_shared<Commit>(std::move(*decoded));
-  lane.checkpoint.turn.Hear(request.client(), commit->draft.number, request.now);
-  lane.checkpoint.turn.BeginCommit();
-  lane.InBackground([to, commit, config = *lane.config.checkpoints]() -> Finished::Then {
-    const auto manifest =
-        CommitCheckpoint(*config.disk, config.root, std::move(commit->draft), commit->attachments);
-    return [to, committed = manifest.status()](LaneState& state) {
+  if (const Status first = CheckFirstLane(lane); !first.ok()) return lane.Reply(to, first);
+  const Result<uint32_t> number = CheckpointNumberOf(lane, request);
+  if (!number.ok()) return lane.Reply(to, number.status());
+  const CheckpointConfig& config = *lane.config.checkpoints;
+  Commit commit;
+  commit.draft.number = *number;
+  commit.draft.cluster = lane.config.cluster_id;
+  commit.draft.shards = *lane.config.map;
+  commit.draft.wall_unix_ns = static_cast<uint64_t>(config.clock->WallUnixNs());
+  lane.checkpoint.turn.Hear(request.client(), *number, request.now);
+  const size_t bytes = MessageBytes(request.payload);
+  const auto write = [config, commit = std::move(commit), payload = std::move(request.payload),
+                      to]() -> Finished::Then {
+    const Status committed = WriteCommit(config, payload, commit);
+    return [to, committed](LaneState& state) {
       state.checkpoint.turn.EndCommit();
       state.Reply(to, committed);
     };
-  });
+  };
+  if (AnswerInBackground(lane, to, bytes, write)) lane.checkpoint.turn.BeginCommit();
 }
 
 void HandleTrimLog(LaneState& lane, Request request) {
@@ -133,63 +171,69 @@ void HandleTrimLog(LaneState& lane, Request request) {
                              .lane = lane.config.name.lane,
                              .checkpoint = *number,
                              .cut_lsn = cut->second};
-  lane.InBackground([to, base, config = *lane.config.checkpoints]() -> Finished::Then {
-    const Status moved = MoveBase(config, base);
-    if (!moved.ok()) return Answer(to, moved);
-    return [to, base](LaneState& state) {
-      const bool done = base.checkpoint <= state.checkpoint.log_base;  // by a repeat
-      return done ? state.Reply(to, {}) : Trim(state, to, base);
-    };
-  });
+  AnswerInBackground(
+      lane, to, 0, [to, base, config = *lane.config.checkpoints]() -> Finished::Then {
+        const Status moved = MoveBase(config, base);
+        if (!moved.ok()) return Answer(to, moved);
+        return [to, base](LaneState& state) {
+          const bool done = base.checkpoint <= state.checkpoint.log_base;  // by a repeat
+          return done ? state.Reply(to, {}) : Trim(state, to, base);
+        };
+      });
 }
 
 void HandleListCheckpoints(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   if (const Status keeps = CheckKeepsCheckpoints(lane); !keeps.ok()) return lane.Reply(to, keeps);
   const bool tells_damaged = request.header.is(wire::kFlagFull);
-  lane.InBackground([to, tells_damaged, config = *lane.config.checkpoints]() -> Finished::Then {
-    const Result<CheckpointList> list = ListCheckpoints(*config.disk, config.root);
-    if (!list.ok()) return Answer(to, list.status());
-    std::vector<wire::NamedBlock> damaged;
-    for (const CheckpointList::Damaged& one : list->damaged) {
-      const std::string reason = one.status.ToString();
-      Log(LogLevel::kWarning, "checkpoints: {}", reason);
-      damaged.push_back(
-          {fmt::to_string(one.number), Frame::Copy(std::as_bytes(std::span(reason)))});
-    }
-    std::vector<wire::CheckpointEntry> entries;
-    for (const format::CheckpointManifest& manifest : list->checkpoints) {
-      CheckpointInfo info = InfoOf(manifest);
-      entries.push_back({.number = info.number,
-                         .parent = info.parent,
-                         .rows = info.rows,
-                         .bytes = info.bytes,
-                         .wall_unix_ns = manifest.wall_unix_ns,
-                         .attachments = std::move(info.attachments)});
-    }
-    Message payload = {wire::EncodeCheckpointList(entries)};
-    if (tells_damaged) payload.push_back(wire::EncodeNamedBlocks(damaged));
-    return Answer(to, {}, std::move(payload));
-  });
+  AnswerInBackground(
+      lane, to, 0, [to, tells_damaged, config = *lane.config.checkpoints]() -> Finished::Then {
+        const Result<CheckpointList> list = ListCheckpoints(*config.disk, config.root);
+        if (!list.ok()) return Answer(to, list.status());
+        std::vector<wire::NamedBlock> damaged;
+        for (const CheckpointList::Damaged& one : list->damaged) {
+          const std::string reason = one.status.ToString();
+          Log(LogLevel::kWarning, "checkpoints: {}", reason);
+          damaged.push_back(
+              {fmt::to_string(one.number), Frame::Copy(std::as_bytes(std::span(reason)))});
+        }
+        std::vector<wire::CheckpointEntry> entries;
+        for (const format::CheckpointManifest& manifest : list->checkpoints) {
+          CheckpointInfo info = InfoOf(manifest);
+          entries.push_back({.number = info.number,
+                             .parent = info.parent,
+                             .rows = info.rows,
+                             .bytes = info.bytes,
+                             .wall_unix_ns = manifest.wall_unix_ns,
+                             .attachments = std::move(info.attachments)});
+        }
+        Message payload = {wire::EncodeCheckpointList(entries)};
+        if (tells_damaged) payload.push_back(wire::EncodeNamedBlocks(damaged));
+        return Answer(to, {}, std::move(payload));
+      });
 }
 
 void HandleReadAttachment(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   const Result<uint32_t> number = CheckpointNumberOf(lane, request);
   if (!number.ok()) return lane.Reply(to, number.status());
-  lane.InBackground([to, number = *number, name = Text(request.payload[0]),
-                     config = *lane.config.checkpoints]() -> Finished::Then {
-    const auto manifest = ReadCheckpointManifest(*config.disk, config.root, number);
-    if (!manifest.ok()) return Answer(to, manifest.status());
-    const Result<std::string> bytes =
-        ReadCheckpointAttachment(*config.disk, config.root, *manifest, name);
-    if (!bytes.ok()) return Answer(to, bytes.status());
-    if (bytes->size() + wire::kHeaderBytes > wire::kMessageBytesMax) {
-      return Answer(to, Refused(fmt::format("attachment '{}' of {} bytes does not fit a message",
-                                            name, bytes->size())));
-    }
-    return Answer(to, {}, {Frame::Copy(std::as_bytes(std::span(*bytes)))});
-  });
+  const size_t size = request.payload[0].size();
+  AnswerInBackground(
+      lane, to, size,
+      [to, number = *number, name = Text(request.payload[0]),
+       config = *lane.config.checkpoints]() -> Finished::Then {
+        const auto manifest = ReadCheckpointManifest(*config.disk, config.root, number);
+        if (!manifest.ok()) return Answer(to, manifest.status());
+        const Result<std::string> bytes =
+            ReadCheckpointAttachment(*config.disk, config.root, *manifest, name);
+        if (!bytes.ok()) return Answer(to, bytes.status());
+        if (bytes->size() + wire::kHeaderBytes > wire::kMessageBytesMax) {
+          return Answer(
+              to, Refused(fmt::format("attachment '{}' of {} bytes does not fit a message", name,
+                                      bytes->size())));
+        }
+        return Answer(to, {}, {Frame::Copy(std::as_bytes(std::span(*bytes)))});
+      });
 }
 
 }  // namespace strata

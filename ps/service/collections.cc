@@ -64,6 +64,12 @@ Status CheckSame(const wire::CollectionDefinition& present,
 
 // What a peer sends damaged is not what a file holds damaged.
 Result<std::vector<format::ItemChange>> DecodeChanges(const Request& request) {
+  const size_t bytes = request.payload[0].size();
+  if (request.header.count > wire::kItemChangesMax || bytes > wire::kItemChangeBytesMax) {
+    return Invalid(fmt::format(
+        "{} changes of {} bytes; a request may have {} of {} bytes: send several requests",
+        request.header.count, bytes, wire::kItemChangesMax, wire::kItemChangeBytesMax));
+  }
   auto changes = format::DecodeItemChanges(request.payload[0].bytes());
   if (!changes.ok()) return Invalid("changes: " + changes.status().message());
   if (changes->size() != request.header.count) {
@@ -81,8 +87,9 @@ void AppendDocument(Document document, std::vector<std::byte>* to) {
                            to);
 }
 
+// That one which waits holds.
 size_t BytesOf(const Request& request) {
-  return MessageBytes(request.payload) + wire::kHeaderBytes;
+  return MessageBytes(request.payload) + sizeof(Request) + kParkedExtraBytes;
 }
 
 // Whether changes of the collection wait; one that there is not, or a lane that takes none, says so
@@ -161,7 +168,7 @@ Result<Applied> ApplyDropCollection(LaneState& lane, const Request& request) {
     return Applied(lane.replayed);
   }
   STRATA_TRY(lane.CheckNotDraining());
-  STRATA_ASSIGN(const std::shared_ptr<Collection> dropped, lane.FindCollection(request.header));
+  STRATA_ASSIGN(std::shared_ptr<Collection> dropped, lane.FindCollection(request.header));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
   STRATA_TRY(lane.SyncLog());
   if (const Status removed = dropped->Remove(); !removed.ok()) {
@@ -169,6 +176,8 @@ Result<Applied> ApplyDropCollection(LaneState& lane, const Request& request) {
     return removed;
   }
   lane.collections.Erase(id);
+  // Its threads end and its files go with the last who holds it, which takes a while.
+  lane.InBackground([last = std::move(dropped)]() -> Finished::Then { return [](LaneState&) {}; });
   return Applied(lsn);
 }
 

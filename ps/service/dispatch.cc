@@ -25,6 +25,15 @@ Status CheckWrite(const LaneState& lane, const wire::Header& header) {
   if (header.client_hi == 0 && header.client_lo == 0) {
     return Invalid("a write needs its client's name, found zeros");
   }
+  // While the disk stands still they would pile up.
+  constexpr size_t kReplyBytes = 1024;
+  const size_t waiting = lane.waiting_for_sync.size() * kReplyBytes;
+  if (waiting > lane.config.queue_bytes_max) {
+    return Unavailable(
+        fmt::format("{} replies wait for the disk, as many as the lane holds "
+                    "(server.queue_memory): send the write again later",
+                    lane.waiting_for_sync.size()));
+  }
   return lane.CheckLevel(static_cast<AckLevel>(header.ack));
 }
 
@@ -177,7 +186,15 @@ void Dispatch(LaneState& lane, Request request) {
   }
 }
 
+Status CheckKeyCount(const LaneState& lane, size_t keys) {
+  // What an older version has logged is applied again.
+  if (keys <= wire::kKeysMax || lane.replayed != 0) return {};
+  return Invalid(fmt::format("{} keys in a request; a lane takes {} at a time: send several", keys,
+                             wire::kKeysMax));
+}
+
 Result<std::vector<Key>> OwnedKeys(const LaneState& lane, const Request& request) {
+  STRATA_TRY(CheckKeyCount(lane, request.header.count));
   STRATA_ASSIGN(std::vector<Key> keys, wire::ReadKeys(request.payload[0], request.header.count));
   STRATA_TRY(lane.CheckOwned(keys));
   return keys;

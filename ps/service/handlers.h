@@ -132,6 +132,8 @@ void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span
 // Answers requests that no longer wait, with the reason; their writes may come again.
 void AnswerEnded(LaneState& lane, StepBarrier::Ended ended);
 
+// kInvalid for more keys than a request may have.
+Status CheckKeyCount(const LaneState& lane, size_t keys);
 // The keys of a pull, push, put or erase: decoded, and all of them this lane's.
 Result<std::vector<Key>> OwnedKeys(const LaneState& lane, const Request& request);
 // The rows of a push or put, in the table's RoomForRows: kInvalid unless their width is the table's

@@ -46,7 +46,7 @@ LaneConfig LaneThread::WithBackground(LaneConfig config) {
   config.say = [this](LogLevel level, const std::string& line) {
     Log(level, "{}: {}", name_, line);
   };
-  if (config.checkpoints || config.durable) {
+  if (config.checkpoints || config.durable || config.collections) {
     config.background = [this](std::function<void()> work) { background_.Run(std::move(work)); };
   }
   if (config.collections) {

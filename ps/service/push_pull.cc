@@ -13,6 +13,7 @@ Status SplitPushPull(const LaneState& lane, Request& request) {
                                sizeof(Key), keys.size()));
   }
   const auto count = static_cast<uint32_t>(keys.size() / sizeof(Key));
+  STRATA_TRY(CheckKeyCount(lane, count));
   STRATA_ASSIGN(std::vector<Key> then, wire::ReadKeys(keys, count));
   STRATA_TRY(lane.CheckOwned(then));
   request.then = std::move(then);

@@ -4,6 +4,11 @@
 #include "ps/service/handlers.h"
 
 namespace strata {
+namespace {
+
+constexpr size_t kRowsMax = 262'144;  // of a page: others wait while it is gathered
+
+}  // namespace
 
 void HandleScan(LaneState& lane, Request request) {
   const Result<LocalTable*> table = lane.FindTable(request.header);
@@ -14,7 +19,8 @@ void HandleScan(LaneState& lane, Request request) {
   page.with_state = request.header.is(wire::kFlagWithState);
   const uint32_t width = schema.dim + (page.with_state ? schema.state_width : 0);
   const size_t row_bytes = sizeof(Key) + width * sizeof(float) + sizeof(RowCounters);
-  const size_t rows_max = (wire::kMessageBytesMax - wire::kHeaderBytes) / row_bytes;
+  const size_t rows_max =
+      std::min(kRowsMax, (wire::kMessageBytesMax - wire::kHeaderBytes) / row_bytes);
   const uint32_t wanted = request.header.count == 0 ? ScanPage{}.rows_max : request.header.count;
   page.rows_max = static_cast<uint32_t>(std::min<size_t>(wanted, rows_max));
   if (const Status status = (*table)->Scan(page); !status.ok()) {

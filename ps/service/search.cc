@@ -93,7 +93,7 @@ Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
         "collection '{}' for a search of {}",
         lane.config.name.server, lane.config.name.lane, name, Counted(search.servers, "server")));
   }
-  search.bytes = MessageBytes(request.payload) + wire::kHeaderBytes;
+  search.bytes = MessageBytes(request.payload) + sizeof(WaitingSearch) + kParkedExtraBytes;
   return search;
 }
 

@@ -132,6 +132,7 @@ struct CheckpointState {
   std::pair<uint32_t, Result<std::string>> saved = {0, std::string()};
   std::unique_ptr<Restoring> restoring;  // null: serves
   CheckpointTurn turn;                   // of the first lane
+  size_t background_bytes = 0;           // of requests that wait for work in the background
   std::shared_ptr<Finished> finished = std::make_shared<Finished>();
 };
 

@@ -7,8 +7,6 @@
 namespace strata {
 namespace {
 
-constexpr size_t kRetriesMax = 4;  // answered for one push, besides the first attempt
-
 // "step 12 of group 7 lacks the pushes of ranks 1, 3 of 4".
 std::string DescribeMissing(uint32_t group, uint64_t step, uint16_t world,
                             const std::map<uint16_t, ParkedPush>* present) {
@@ -161,7 +159,7 @@ bool StepBarrier::AddRetry(const SyncMember& member, ReplyTo retry, TimeNs deadl
   const auto waiting = step->second.find(member.group.rank);
   if (waiting == step->second.end() || waiting->second.client != member.client) return false;
   ParkedPush& push = waiting->second;
-  if (push.reply_to.size() > kRetriesMax) push.reply_to.erase(push.reply_to.begin());
+  if (push.reply_to.size() >= kParkedAttemptsMax) push.reply_to.erase(push.reply_to.begin());
   push.reply_to.push_back(std::move(retry));
   push.deadline = std::max(push.deadline, deadline);
   return true;

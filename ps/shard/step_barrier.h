@@ -35,6 +35,11 @@ struct RowsIn {
   std::span<const float> span() const { return {memory.get(), elements}; }
 };
 
+// What a request that waits takes besides what it brought: entries of lists, and its peer's name.
+constexpr size_t kParkedExtraBytes = 256;
+// Attempts that are answered for one push.
+constexpr size_t kParkedAttemptsMax = 5;
+
 struct ParkedPush {
   std::vector<ReplyTo> reply_to;  // the first attempt and its latest retries
   wire::Header request;           // of the first attempt, for the log
@@ -45,8 +50,10 @@ struct ParkedPush {
   std::optional<std::vector<Key>> then =
       std::nullopt;  // PUSH_PULL: looked up once the step is closed
   TimeNs deadline = kNever;
+  // That it holds, with room for all attempts.
   size_t bytes() const {
-    return (keys.size() + (then ? then->size() : 0)) * sizeof(Key) +
+    return sizeof(ParkedPush) + kParkedAttemptsMax * sizeof(ReplyTo) + kParkedExtraBytes +
+           (keys.size() + (then ? then->size() : 0)) * sizeof(Key) +
            gradients.elements * sizeof(float);
   }
 };
@@ -56,7 +63,9 @@ struct ParkedPull {
   uint64_t step = 0;
   std::vector<Key> keys;
   TimeNs deadline = kNever;
-  size_t bytes() const { return keys.size() * sizeof(Key); }
+  size_t bytes() const {
+    return sizeof(ParkedPull) + kParkedExtraBytes + keys.size() * sizeof(Key);
+  }
 };
 
 // One rank's claim, as a request's header states it.

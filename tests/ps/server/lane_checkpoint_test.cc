@@ -382,6 +382,81 @@ TEST(LaneCut, OnlyTheFirstLaneGivesNumbers) {
   EXPECT_EQ(lane.AskStatus(client.Read(Command::kCut)).code(), StatusCode::kInvalid);
 }
 
+// A lane whose background does nothing until it is asked to.
+struct IdleBackground {
+  SimDisk disk;
+  std::deque<std::function<void()>> work;
+  TestClient client;
+  std::unique_ptr<TestLane> lane;
+
+  explicit IdleBackground(size_t queue_bytes_max) {
+    LaneConfig config = TestLaneConfig();
+    config.queue_bytes_max = queue_bytes_max;
+    config.checkpoints.emplace();
+    config.checkpoints->disk = &disk;
+    config.checkpoints->root = "checkpoints";
+    config.checkpoints->clock = &RealClock();
+    config.background = [this](std::function<void()> one) { work.push_back(std::move(one)); };
+    lane = std::make_unique<TestLane>(config);
+  }
+  // The answer at once, if there is one.
+  std::optional<Status> Commit(Message payload) {
+    wire::Header header = client.Read(Command::kCommitCheckpoint);
+    header.cursor = 1;
+    return Only(lane->Handle("peer", wire::Seal(header, std::move(payload))));
+  }
+  std::optional<Status> Work() {
+    work.front()();
+    work.pop_front();
+    return Only(lane->Tick());
+  }
+  static std::optional<Status> Only(std::vector<std::pair<std::string, wire::Received>> replies) {
+    if (replies.empty()) return std::nullopt;
+    return wire::StatusOfReply(replies.front().second);
+  }
+};
+
+Frame FrameOf(const std::string& text) { return Frame::Copy(std::as_bytes(std::span(text))); }
+
+TEST(LaneCheckpoint, ADescriptionIsReadInTheBackgroundAndNeitherDeepNorLong) {
+  IdleBackground background(256 << 20);
+  const auto commit = [&](const std::string& part) {
+    const Message payload = {wire::EncodeBlocks(std::vector<Frame>{FrameOf(part)}), Frame()};
+    EXPECT_FALSE(background.Commit(payload).has_value());
+    return background.Work().value_or(Status());
+  };
+  for (const std::string& part : {std::string(100'000, '['), std::string(3 << 20, ' ')}) {
+    EXPECT_EQ(commit(part).code(), StatusCode::kInvalid) << part.substr(0, 3);
+  }
+  EXPECT_NE(commit(std::string(100'000, '[')).message().find("deep"), std::string::npos);
+}
+
+TEST(LaneCheckpoint, ACommitHasNoMoreAttachmentsAndPartsThanThereMayBe) {
+  IdleBackground background(256 << 20);
+  std::vector<wire::NamedBlock> many(format::kAttachmentsMax + 1, {.name = "a", .bytes = {}});
+  EXPECT_FALSE(background.Commit({Frame(), wire::EncodeNamedBlocks(many)}).has_value());
+  const Status attachments = background.Work().value_or(Status());
+  EXPECT_EQ(attachments.code(), StatusCode::kInvalid);
+  EXPECT_NE(attachments.message().find("4097 attachments"), std::string::npos);
+  const Frame parts = wire::EncodeBlocks(std::vector<Frame>(1000, FrameOf("{}")));
+  EXPECT_FALSE(background.Commit({parts, Frame()}).has_value());
+  EXPECT_EQ(background.Work().value_or(Status()).message(), "1000 parts of 1 lane");
+}
+
+TEST(LaneCheckpoint, WhatWaitsForTheBackgroundIsBounded) {
+  IdleBackground background(4 << 20);
+  const Frame attachment = FrameOf(std::string(300'000, 'x'));
+  const Message payload = {
+      Frame(), wire::EncodeNamedBlocks(std::vector<wire::NamedBlock>{{"dense", attachment}})};
+  size_t taken = 0;
+  std::optional<Status> last;
+  for (; !last && taken < 100; ++taken) last = background.Commit(payload);
+  EXPECT_EQ(last.value_or(Status()).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(taken, 4U);
+  while (!background.work.empty()) background.Work();
+  EXPECT_FALSE(background.Commit(payload).has_value());
+}
+
 TEST(LaneCheckpoint, ListsAndAttachments) {
   Machine machine(6);
   for (const uint32_t number : {1U, 2U, 3U}) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <set>
 
 #include "base/sim_disk.h"
@@ -177,6 +178,45 @@ TEST_F(LaneCollectionsTest, ADropIsDoneOnceAndAnotherOfTheNameIsEmpty) {
   Start(log_->records.size());
   EXPECT_TRUE(Ask(Again(drop), {}).ok());
   EXPECT_TRUE(Has(9));
+}
+
+TEST_F(LaneCollectionsTest, ARequestHasSoManyChangesThatOthersNeedNotWait) {
+  Create();
+  std::vector<format::ItemChange> changes(wire::kItemChangesMax);
+  for (size_t i = 0; i < changes.size(); ++i) changes[i].id = i;
+  const auto count = static_cast<uint32_t>(changes.size());
+  EXPECT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, count), Changes(changes)).ok());
+  changes.push_back({});
+  const Status many =
+      Ask(client_.Write(Command::kChangeItems, kId, count + 1), Changes(std::move(changes)));
+  EXPECT_EQ(many.code(), StatusCode::kInvalid);
+  EXPECT_THAT(many.message(), ::testing::HasSubstr("32768"));
+  format::ItemChange large{.is_upsert = true, .id = 1, .tokens = {}, .attributes = {}};
+  large.tokens.resize(wire::kItemChangeBytesMax / 4);
+  const Status bytes = Ask(client_.Write(Command::kChangeItems, kId, 1), Changes({large}));
+  EXPECT_EQ(bytes.code(), StatusCode::kInvalid);
+  EXPECT_THAT(bytes.message(), ::testing::HasSubstr("send several"));
+}
+
+// Threads that end and files that go keep nobody waiting.
+TEST_F(LaneCollectionsTest, ADroppedCollectionEndsInTheBackground) {
+  Kill();
+  const std::string all = folder_.File("collections");
+  std::deque<std::function<void()>> background;
+  LaneConfig config = TestLaneConfig();
+  config.collections = Collections();
+  config.background = [&](std::function<void()> work) { background.push_back(std::move(work)); };
+  TestLane lane(config);
+  const Frame definition =
+      wire::EncodeCollections(std::vector<wire::CollectionDefinition>{{kName, {}}});
+  ASSERT_TRUE(lane.AskStatus(client_.Write(Command::kCreateCollection, kId), {definition}).ok());
+  ASSERT_EQ(RealDisk().List(all)->size(), 1U);
+  ASSERT_TRUE(lane.AskStatus(client_.Write(Command::kDropCollection, kId)).ok());
+  EXPECT_EQ(RealDisk().List(all)->size(), 1U);
+  ASSERT_EQ(background.size(), 1U);
+  background.front()();
+  background.pop_front();
+  EXPECT_TRUE(RealDisk().List(all)->empty());
 }
 
 TEST_F(LaneCollectionsTest, OfADroppedCollectionNothingIsLeftOnDisk) {

@@ -22,7 +22,8 @@ struct Table {
   TestClient client;
   TableSpec spec;
 
-  explicit Table(AckLevel ack = AckLevel::kDefault) {
+  explicit Table(AckLevel ack = AckLevel::kDefault, LaneConfig config = DurableConfig())
+      : lane(std::move(config)) {
     spec = TestSpec();
     spec.ack = ack;
     EXPECT_TRUE(lane.AskStatus(client.Write(Command::kCreateTable), {Definition(spec)}).ok());
@@ -52,6 +53,24 @@ TEST(LaneLog, NoReplyBeforeItsRecordIsWhereItsLevelWantsIt) {
     EXPECT_EQ(table.lane.Commit().size(), level == AckLevel::kSynced ? 1U : 0U);
     EXPECT_EQ(table.Value(), 1.0F);
   }
+}
+
+TEST(LaneLog, WritesThatWaitForTheDiskAreBounded) {
+  LaneConfig config = DurableConfig();
+  config.queue_bytes_max = 16 << 10;
+  Table table(AckLevel::kSynced, config);
+  size_t waiting = 0;
+  Status last;
+  for (; last.ok() && waiting < 1000; ++waiting) {
+    auto replies = table.Send(PutHeader(table.client, table.spec, AckLevel::kSynced), OneRow());
+    for (auto& reply : table.lane.Commit()) replies.push_back(std::move(reply));
+    if (!replies.empty()) last = wire::StatusOfReply(replies[0].second);
+  }
+  EXPECT_EQ(last.code(), StatusCode::kUnavailable) << last.ToString();
+  EXPECT_LT(waiting, 20U);
+  ASSERT_TRUE(table.lane.lane.lane.log()->Sync().ok());
+  EXPECT_EQ(table.lane.Commit().size(), waiting - 1);
+  EXPECT_TRUE(table.Send(PutHeader(table.client, table.spec, AckLevel::kSynced), OneRow()).empty());
 }
 
 TEST(LaneLog, WhoLooksAtAnIdleLaneSeesWhatIsSyncedSince) {

@@ -293,7 +293,7 @@ TEST(LaneSync, DroppingATableAndStoppingAnswerWhatWaits) {
 
 TEST(LaneSync, WhatWaitsIsBounded) {
   LaneConfig config = TestLaneConfig();
-  config.queue_bytes_max = 1000;
+  config.queue_bytes_max = 2500;
   World world(2, config);
   const uint32_t count = 200;  // 12 bytes each
   const auto replies =

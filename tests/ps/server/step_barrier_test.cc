@@ -154,13 +154,30 @@ TEST(StepBarrier, ExpiryNamesTheMissingRanks) {
 }
 
 TEST(StepBarrier, RequestsAheadOfTheOpenStepGetHalfTheBudget) {
-  StepBarrier barrier(4 * 16);  // a push holds 16 bytes
+  StepBarrier barrier(4 * Push(0).bytes());
   ASSERT_TRUE(AddPush(barrier, 0, 2).ok());
   ASSERT_TRUE(AddPush(barrier, 1, 2).ok());
   EXPECT_EQ(AddPush(barrier, 2, 2).code(), StatusCode::kRefused);
   ASSERT_TRUE(AddPush(barrier, 0, 1).ok());
   ASSERT_TRUE(AddPush(barrier, 1, 1).ok());
   EXPECT_EQ(AddPush(barrier, 2, 1).code(), StatusCode::kRefused);
+}
+
+TEST(StepBarrier, RequestsWithoutKeysTakeRoomToo) {
+  StepBarrier barrier(1 << 20);
+  size_t waiting = 0;
+  Status added;
+  while (added.ok() && waiting < 100'000) {
+    ASSERT_TRUE(barrier.Claim(Member(0, 2), false, 0).ok());
+    ParkedPull pull = Pull(2);
+    pull.keys.clear();
+    added = barrier.AddPull(Member(0, 2), std::move(pull));
+    if (added.ok()) ++waiting;
+  }
+  EXPECT_EQ(added.code(), StatusCode::kRefused);
+  EXPECT_LE(waiting * sizeof(ParkedPull), size_t{1} << 19);
+  EXPECT_EQ(barrier.Expire(kNever).pulls.size(), waiting);
+  EXPECT_EQ(barrier.parked_bytes(), 0U);
 }
 
 TEST(StepBarrier, ARetryIsAnsweredWithItsPush) {
