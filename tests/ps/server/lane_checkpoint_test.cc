@@ -440,7 +440,7 @@ TEST(LaneCheckpoint, ACommitHasNoMoreAttachmentsAndPartsThanThereMayBe) {
   EXPECT_NE(attachments.message().find("4097 attachments"), std::string::npos);
   const Frame parts = wire::EncodeBlocks(std::vector<Frame>(1000, FrameOf("{}")));
   EXPECT_FALSE(background.Commit({parts, Frame()}).has_value());
-  EXPECT_EQ(background.Work().value_or(Status()).message(), "1000 parts of 1 lane");
+  EXPECT_EQ(background.Work().value_or(Status()).message(), "1,000 parts of 1 lane");
 }
 
 TEST(LaneCheckpoint, WhatWaitsForTheBackgroundIsBounded) {
