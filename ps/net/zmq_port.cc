@@ -97,7 +97,7 @@ struct ZmqRouterPort::Impl {
     if (envelope.has_value()) connections->NoteMessage(source.descriptor, source.bytes);
     if (envelope.has_value() && ++received < kLookAfter) return envelope;
     received = 0;
-    connections->Look(RealClock().Now(), !envelope.has_value());
+    connections->Look(options.clock->Now(), !envelope.has_value());
     return envelope;
   }
 };
