@@ -278,6 +278,12 @@ std::optional<uint32_t> ParseCheckpointFolderName(std::string_view name) {
   return number;
 }
 
+std::string CheckpointMarkName(uint16_t server, uint16_t lane) {
+  return fmt::format("needed-server-{}-lane-{}", server, lane);
+}
+
+bool IsCheckpointMarkName(std::string_view name) { return name.starts_with("needed-server-"); }
+
 bool IsAttachmentName(std::string_view name) {
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789_.-";
   return !name.empty() && name.size() <= 64 &&

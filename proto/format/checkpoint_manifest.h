@@ -3,6 +3,8 @@
 //                         exists, and all that it names is whole and on stable storage
 //   server-S-lane-L.part  what a lane saved (checkpoint_part.h)
 //   attachment-NAME       bytes of the job: dense part, reader positions
+//   manifest.retired      the manifest, while a retirement looks whether a lane needs the
+//   checkpoint needed-server-S-lane-L  empty: the log of that lane needs the checkpoint
 // The header line is that of sealed_json.h, of the kind "strata-checkpoint".
 #pragma once
 
@@ -22,6 +24,7 @@ namespace strata::format {
 constexpr uint32_t kCheckpointVersion = 1;
 constexpr size_t kCheckpointManifestBytesMax = size_t{256} << 20;
 constexpr std::string_view kCheckpointManifestName = "manifest";
+constexpr std::string_view kRetiredManifestName = "manifest.retired";
 
 // What is known of a part without reading it: a lane's answer when it has saved it.
 struct PartEntry {
@@ -86,6 +89,10 @@ Result<CheckpointManifest> DecodeCheckpointManifest(std::string_view bytes,
 // "0000000012", and back; nullopt for another name.
 std::string CheckpointFolderName(uint32_t number);
 std::optional<uint32_t> ParseCheckpointFolderName(std::string_view name);
+
+// "needed-server-0-lane-3", and whether a name is one of these.
+std::string CheckpointMarkName(uint16_t server, uint16_t lane);
+bool IsCheckpointMarkName(std::string_view name);
 
 // 1 to 64 characters of [a-z0-9_.-], none of them "..": safe as a part of a file's name.
 bool IsAttachmentName(std::string_view name);

@@ -134,7 +134,7 @@ void BeginSaving(LaneState& lane, Saving& saving, bool full) {
   lane.InBackground(
       [part = saving.part, disk = config.disk, root = config.root,
        name = PartNameOf(lane, saving.number,
-                         full ? 0 : lane.checkpoint.increment_base)]() -> Finished::Then {
+                         full ? 0 : lane.checkpoint.cut_base)]() -> Finished::Then {
         part->status = CheckCheckpointOwner(*disk, root, name.cluster);
         if (!part->status.ok()) return [](LaneState&) {};
         Result<std::unique_ptr<PartWriter>> writer = PartWriter::Create(*disk, root, name);
@@ -206,6 +206,7 @@ Status CutLane(LaneState& lane, uint32_t number, TimeNs now) {
                       "the cut {} came before cut {} was saved; take the checkpoint again", number,
                       state.cut)));
   state.cut = number;
+  state.cut_base = state.increment_base;
   state.cut_records[number] = lsn;
   const bool save = lane.config.checkpoints.has_value() && lane.replayed == 0;
   if (save) {
@@ -223,7 +224,7 @@ Status CutLane(LaneState& lane, uint32_t number, TimeNs now) {
       saved.spec = table->spec();
       saved.table = table.get();
       // All rows, whatever is wanted later; what is older than `since` is then left out.
-      saved.since = table->BeginSnapshot(state.increment_base);
+      saved.since = table->BeginSnapshot(state.cut_base);
       saved.erased = table->SnapshotErased();
       if (saved.since != 0) table->BeginSnapshot(0);
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "proto/wire/checkpoint_payload.h"
 #include "ps/service/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
+#include "storage/checkpoint/checkpoint_marks.h"
 
 namespace strata {
 namespace {
@@ -53,6 +55,7 @@ Status DecodeCommit(const Message& payload, Commit* commit) {
 
 Status WriteCommit(const CheckpointConfig& config, const Message& payload, Commit commit) {
   STRATA_TRY(DecodeCommit(payload, &commit));
+  STRATA_TRY(CheckParentsExist(*config.disk, config.root, commit.draft));
   return CommitCheckpoint(*config.disk, config.root, std::move(commit.draft), commit.attachments)
       .status();
 }
@@ -80,16 +83,55 @@ bool AnswerInBackground(LaneState& lane, const ReplyTo& to, size_t bytes,
 }
 
 // What a trim does with files, in this order: a base that does not exist must never be named.
-Status MoveBase(const CheckpointConfig& config, const format::LogBase& base) {
-  STRATA_TRY(ReadCheckpointManifest(*config.disk, config.root, base.checkpoint).status());
-  return config.base == nullptr ? Status() : config.base->Replace(format::EncodeLogBase(base));
+Status MoveBase(const CheckpointConfig& config, const format::LogBase& base,
+                const wire::LaneName& lane) {
+  if (config.base == nullptr) {
+    return ReadCheckpointManifest(*config.disk, config.root, base.checkpoint).status();
+  }
+  const Status marked = MarkNeeded(*config.disk, config.root, base.checkpoint, lane);
+  // A trim is what makes room on a full disk. Nothing retires what all lanes have trimmed to.
+  if (marked.code() != StatusCode::kDiskFull) STRATA_TRY(marked);
+  return config.base->Replace(format::EncodeLogBase(base));
 }
 
-void Retire(LaneState& lane) {
-  std::set<uint32_t> pinned = lane.checkpoint.restored;
-  pinned.insert(lane.checkpoint.log_base);
-  lane.InBackground([config = *lane.config.checkpoints, pinned]() -> Finished::Then {
-    const auto gone = RetireCheckpoints(*config.disk, config.root, config.keep, pinned);
+// What the log names, or is about to, and what the next part builds on.
+std::set<uint32_t> NeededCheckpoints(const CheckpointState& state) {
+  std::set<uint32_t> needed = state.restored;
+  for (const uint32_t base : {state.log_base, state.next_base, state.cut_base}) {
+    if (base != 0) needed.insert(base);
+  }
+  if (state.restoring != nullptr) {
+    needed.insert(static_cast<uint32_t>(state.restoring->request.cursor));
+  }
+  return needed;
+}
+
+// Its log may begin behind a checkpoint.
+bool HasBase(const LaneState& lane) {
+  return lane.config.checkpoints && lane.config.checkpoints->base != nullptr;
+}
+
+// Marks in the folder what the lane's log needs, and nothing else. For the background.
+std::function<void()> MarkingOf(const LaneState& lane) {
+  if (!HasBase(lane)) return [] {};
+  return [config = *lane.config.checkpoints, name = lane.config.name,
+          needed = NeededCheckpoints(lane.checkpoint)] {
+    Status marked;
+    for (const uint32_t number : needed) {
+      if (marked.ok()) marked = MarkNeeded(*config.disk, config.root, number, name);
+    }
+    if (marked.ok()) marked = UnmarkOthers(*config.disk, config.root, needed, name);
+    if (!marked.ok()) Log(LogLevel::kWarning, "checkpoints: {}", marked.ToString());
+  };
+}
+
+// `below`: the number that all lanes have trimmed to, as the client says.
+void Retire(LaneState& lane, uint32_t below) {
+  const RetireLimits limits{.below = std::min(below, lane.checkpoint.log_base),
+                            .lanes = lane.config.map->lanes};
+  lane.InBackground([config = *lane.config.checkpoints, limits,
+                     needed = NeededCheckpoints(lane.checkpoint)]() -> Finished::Then {
+    const auto gone = RetireCheckpoints(*config.disk, config.root, config.keep, needed, limits);
     if (!gone.ok()) Log(LogLevel::kWarning, "checkpoints: {}", gone.status().ToString());
     return [](LaneState&) {};
   });
@@ -100,6 +142,8 @@ void Retire(LaneState& lane) {
 void Trim(LaneState& lane, const ReplyTo& to, const format::LogBase& base) {
   CheckpointState& state = lane.checkpoint;
   state.log_base = base.checkpoint;
+  state.next_base = 0;
+  if (base.checkpoint >= state.cut) state.cut_base = 0;  // its manifest names what it builds on
   if (base.checkpoint > state.restored_cut) state.restored.clear();
   std::erase_if(state.cut_records, [&](const auto& cut) { return cut.first <= base.checkpoint; });
   if (base.checkpoint > std::max(state.increment_base, state.restored_cut)) {
@@ -107,9 +151,10 @@ void Trim(LaneState& lane, const ReplyTo& to, const format::LogBase& base) {
     for (const auto& [id, table] : lane.tables) table->ForgetErased(base.checkpoint);
   }
   if (lane.log == nullptr) return lane.Reply(to, {});
-  lane.InBackground([to, remove = lane.log->TakeBelow(base.cut_lsn),
+  lane.InBackground([to, remove = lane.log->TakeBelow(base.cut_lsn), mark = MarkingOf(lane),
                      file = lane.config.checkpoints->base]() -> Finished::Then {
     const Status removed = remove();
+    mark();
     // For the next one, if there was none until now.
     if (file != nullptr) static_cast<void>(file->KeepRoom(format::kLogBaseBytesMax));
     return [to, removed](LaneState& then) {
@@ -120,6 +165,14 @@ void Trim(LaneState& lane, const ReplyTo& to, const format::LogBase& base) {
 }
 
 }  // namespace
+
+void MarkNeededCheckpoints(LaneState& lane) {
+  if (!HasBase(lane)) return;
+  lane.InBackground([mark = MarkingOf(lane)]() -> Finished::Then {
+    mark();
+    return [](LaneState&) {};
+  });
+}
 
 Status CheckFirstLane(const LaneState& lane) {
   if (lane.index == 0) return {};
@@ -158,11 +211,19 @@ void HandleTrimLog(LaneState& lane, Request request) {
   // Only then does no lane's base name an older one.
   if (request.header.is(wire::kFlagFull)) {
     if (const Status first = CheckFirstLane(lane); !first.ok()) return lane.Reply(to, first);
-    Retire(lane);
+    Retire(lane, *number);
   }
-  if (*number <= lane.checkpoint.log_base) return lane.Reply(to, {});
-  const auto cut = lane.checkpoint.cut_records.find(*number);
-  if (cut == lane.checkpoint.cut_records.end()) {
+  CheckpointState& state = lane.checkpoint;
+  if (*number <= state.log_base) return lane.Reply(to, {});
+  // The files change in the order of the requests: a base must not move back.
+  if (state.next_base != 0) {
+    return lane.Reply(to, Unavailable(fmt::format(
+                              "server {} lane {} is trimming its log behind checkpoint {}; ask "
+                              "again",
+                              lane.config.name.server, lane.config.name.lane, state.next_base)));
+  }
+  const auto cut = state.cut_records.find(*number);
+  if (cut == state.cut_records.end()) {
     return lane.Reply(
         to, Invalid(fmt::format("server {} lane {} has not made the cut {}",
                                 lane.config.name.server, lane.config.name.lane, *number)));
@@ -171,15 +232,17 @@ void HandleTrimLog(LaneState& lane, Request request) {
                              .lane = lane.config.name.lane,
                              .checkpoint = *number,
                              .cut_lsn = cut->second};
-  AnswerInBackground(
-      lane, to, 0, [to, base, config = *lane.config.checkpoints]() -> Finished::Then {
-        const Status moved = MoveBase(config, base);
-        if (!moved.ok()) return Answer(to, moved);
-        return [to, base](LaneState& state) {
-          const bool done = base.checkpoint <= state.checkpoint.log_base;  // by a repeat
-          return done ? state.Reply(to, {}) : Trim(state, to, base);
-        };
-      });
+  state.next_base = *number;
+  const auto move = [to, base, config = *lane.config.checkpoints,
+                     name = lane.config.name]() -> Finished::Then {
+    const Status moved = MoveBase(config, base, name);
+    return [to, base, moved](LaneState& then) {
+      if (moved.ok()) return Trim(then, to, base);
+      then.checkpoint.next_base = 0;
+      then.Reply(to, moved);
+    };
+  };
+  if (!AnswerInBackground(lane, to, 0, move)) state.next_base = 0;
 }
 
 void HandleListCheckpoints(LaneState& lane, Request request) {

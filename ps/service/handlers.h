@@ -100,6 +100,9 @@ void HandleReadAttachment(LaneState& lane, Request request);
 // kRefused when this server keeps none.
 Status CheckKeepsCheckpoints(const LaneState& lane);
 Result<uint32_t> CheckpointNumberOf(const LaneState& lane, const Request& request);
+// In the background: the checkpoints that the lane's log needs are marked as needed, and no others.
+// Without a log nothing is.
+void MarkNeededCheckpoints(LaneState& lane);
 // kRefused: what concerns the one folder, or the order of checkpoints, one lane does.
 Status CheckFirstLane(const LaneState& lane);
 // The lane's state as it is now is the cut `number`, which is above all before; a CHECKPOINT may
@@ -112,8 +115,12 @@ bool CanSaveMore(const LaneState& lane);
 void SaveMore(LaneState& lane);
 // A table that goes; null when what is being saved still needs it, and has taken it.
 std::unique_ptr<LocalTable> KeepForSaving(LaneState& lane, std::unique_ptr<LocalTable> table);
-// A write that waits until its tables are loaded.
+// A write that waits until its tables are loaded. kUnavailable while another one's are.
 Result<Applied> BeginRestore(LaneState& lane, const Request& request);
+// kUnavailable, which names the checkpoint that is being loaded: there must be one.
+Status LoadsCheckpoint(const LaneState& lane);
+// Whoever waits for a RESTORE is answered with the reason, and its load changes nothing.
+void EndRestoring(LaneState& lane, const Status& reason);
 bool JoinRestore(LaneState& lane, const Request& request);  // a repeat of it: answered with it
 Status ReplayRestored(LaneState& lane, const LogRecord& record, TimeNs now);
 

@@ -7,24 +7,36 @@
 
 #include "base/human_text.h"
 #include "ps/service/handlers.h"
-#include "storage/checkpoint/part_writer.h"
+#include "storage/checkpoint/checkpoint_files.h"
+#include "storage/checkpoint/checkpoint_marks.h"
 
 namespace strata {
 namespace {
 
-LaneLoad LoadOf(const LaneState& lane, uint32_t number) {
+LaneLoad LoadOf(const LaneState& lane, uint32_t number, bool is_marked) {
   return {.from = *lane.config.checkpoints,
           .cluster_id = lane.config.cluster_id,
           .number = number,
           .map = lane.config.map,
           .index = lane.index,
           .with_image = false,
+          .is_marked = is_marked,
           .make_table = lane.config.make_table};
 }
 
 format::Digest DigestOf(const format::CheckpointManifest& manifest) {
   const std::string text = format::EncodeCheckpointManifest(manifest);
   return format::DigestOf(std::as_bytes(std::span(text)));
+}
+
+// A lane with a log needs the checkpoint from now on. Whoever committed it may have died before it
+// was durable.
+Status Keep(const LaneLoad& load) {
+  if (load.from.base == nullptr) {
+    return ReadCheckpointManifest(*load.from.disk, load.from.root, load.number).status();
+  }
+  STRATA_TRY(CheckCheckpointOwner(*load.from.disk, load.from.root, load.cluster_id, load.number));
+  return MarkNeeded(*load.from.disk, load.from.root, load.number, load.map->lanes[load.index]);
 }
 
 // From now on the lane holds these tables. Windows and groups stay: they are about the lane's life.
@@ -40,7 +52,7 @@ void Replace(LaneState& lane, uint32_t number, Tables tables) {
   // Cuts never fall: what is written from now on is behind all of them.
   state.cut = std::max(state.cut, number);
   // The next checkpoint is full: a lane of other shards may have saved what was restored.
-  state.increment_base = 0;
+  state.increment_base = state.cut_base = 0;
   state.restored_cut = state.cut;
   for (const auto& [id, table] : lane.tables) table->SetEpoch(state.cut);
   lane.KeepTablesToShares();
@@ -56,8 +68,11 @@ Result<Lsn> Apply(LaneState& lane, const wire::Header& request, LoadedLane loade
   return lsn;
 }
 
-void Finish(LaneState& lane, Result<LoadedLane> loaded) {
-  const std::unique_ptr<Restoring> restoring = std::move(lane.checkpoint.restoring);
+// A load whose RESTORE has ended meanwhile changes nothing.
+void Finish(LaneState& lane, const std::shared_ptr<Restoring>& restoring,
+            Result<LoadedLane> loaded) {
+  if (lane.checkpoint.restoring != restoring) return;
+  lane.checkpoint.restoring.reset();
   const wire::Header& request = restoring->request;
   const ClientId client{request.client_hi, request.client_lo};
   const uint64_t number = request.cursor;
@@ -66,6 +81,7 @@ void Finish(LaneState& lane, Result<LoadedLane> loaded) {
     lane.dedup.Decide(client, request.sequence, {}, *lsn);
   } else {
     lane.dedup.Withdraw(client, request.sequence);
+    MarkNeededCheckpoints(lane);
   }
   uint64_t rows = 0;
   for (const auto& [id, table] : lane.tables) rows += table->Stats().rows;
@@ -84,23 +100,36 @@ void Finish(LaneState& lane, Result<LoadedLane> loaded) {
 
 }  // namespace
 
+Status LoadsCheckpoint(const LaneState& lane) {
+  return Unavailable(fmt::format("server {} lane {} is loading checkpoint {}; ask again",
+                                 lane.config.name.server, lane.config.name.lane,
+                                 lane.checkpoint.restoring->request.cursor));
+}
+
+void EndRestoring(LaneState& lane, const Status& reason) {
+  const std::shared_ptr<Restoring> restoring = std::move(lane.checkpoint.restoring);
+  if (restoring == nullptr) return;
+  const wire::Header& request = restoring->request;
+  lane.dedup.Withdraw({request.client_hi, request.client_lo}, request.sequence);
+  for (const ReplyTo& to : restoring->waiting) lane.Reply(to, reason);
+}
+
 Result<Applied> BeginRestore(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
+  if (lane.checkpoint.restoring != nullptr) return LoadsCheckpoint(lane);
   STRATA_ASSIGN(const uint32_t number, CheckpointNumberOf(lane, request));
-  lane.dedup.Park({request.header.client_hi, request.header.client_lo}, request.header.sequence);
-  lane.checkpoint.restoring = std::make_unique<Restoring>();
-  lane.checkpoint.restoring->request = request.header;
-  lane.checkpoint.restoring->waiting = {request.reply_to()};
-  lane.checkpoint.restoring->begun = lane.config.checkpoints->clock->Now();
-  lane.InBackground([load = LoadOf(lane, number)]() -> Finished::Then {
-    auto loaded = std::make_shared<Result<LoadedLane>>(LoadLane(load));
-    if (loaded->ok()) {
-      // The lane's log will name it. Whoever committed it may have died before it was durable.
-      const Status stays =
-          load.from.disk->SyncFolder(CheckpointFolder(load.from.root, load.number));
-      if (!stays.ok()) *loaded = stays;
-    }
-    return [loaded](LaneState& state) { Finish(state, std::move(*loaded)); };
+  lane.dedup.Park(request.client(), request.header.sequence);
+  const auto restoring = std::make_shared<Restoring>();
+  restoring->request = request.header;
+  restoring->waiting = {request.reply_to()};
+  restoring->begun = lane.config.checkpoints->clock->Now();
+  lane.checkpoint.restoring = restoring;
+  lane.InBackground([restoring, load = LoadOf(lane, number, false)]() -> Finished::Then {
+    // Before it is loaded, and long before the lane's log names it.
+    const Status stays = Keep(load);
+    auto loaded = std::make_shared<Result<LoadedLane>>(stays);
+    if (stays.ok()) *loaded = LoadLane(load);
+    return [restoring, loaded](LaneState& state) { Finish(state, restoring, std::move(*loaded)); };
   });
   return Applied();
 }
@@ -110,7 +139,7 @@ bool JoinRestore(LaneState& lane, const Request& request) {
   if (restoring == nullptr || request.header.command != wire::Command::kRestore) return false;
   const wire::Header& first = restoring->request;
   if (first.client_hi != request.header.client_hi || first.client_lo != request.header.client_lo ||
-      first.sequence != request.header.sequence) {
+      first.sequence != request.header.sequence || first.cursor != request.header.cursor) {
     return false;
   }
   constexpr size_t kWaitingMax = 16;
@@ -127,7 +156,7 @@ Status ReplayRestored(LaneState& lane, const LogRecord& record, TimeNs now) {
                     "that holds it",
                     restored.number));
   }
-  STRATA_ASSIGN(LoadedLane loaded, LoadLane(LoadOf(lane, restored.number)));
+  STRATA_ASSIGN(LoadedLane loaded, LoadLane(LoadOf(lane, restored.number, true)));
   if (DigestOf(loaded.manifest) != restored.digest) {
     return Corrupt(
         fmt::format("checkpoint {} is not the one that was restored: its manifest has "

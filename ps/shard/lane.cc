@@ -22,7 +22,7 @@ Status WriteOut(WriteAheadLog& log) {
   return {};
 }
 
-// Not while they are replaced; a repeated RESTORE joins the first.
+// Not while they are replaced. A repeat of the RESTORE joins it; BeginRestore refuses another one.
 bool UsesTables(wire::Command command) {
   return command != wire::Command::kHello && command != wire::Command::kPing &&
          command != wire::Command::kShardMap && command != wire::Command::kRestore;
@@ -172,8 +172,7 @@ Status Lane::TakeCut(const Request& request) {
 Status Lane::CheckServing(wire::Command command) const {
   if (command == wire::Command::kControl) return {};
   if (state_.checkpoint.restoring != nullptr && UsesTables(command)) {
-    return Unavailable(fmt::format("server {} lane {} is loading a checkpoint",
-                                   state_.config.name.server, state_.config.name.lane));
+    return LoadsCheckpoint(state_);
   }
   if (!recovering()) return {};
   return Unavailable(fmt::format("server {} lane {} is {}", state_.config.name.server,
@@ -213,6 +212,7 @@ void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
   state_.no_room = state_.log->LookForRoom();
   state_.checkpoint.recovered_cut = state_.checkpoint.cut;
   state_.recovery.reset();
+  MarkNeededCheckpoints(state_);
 }
 
 Status Lane::Commit(std::vector<Envelope>* out) {
@@ -315,9 +315,9 @@ void Lane::Drain(DrainReason reason, std::vector<Envelope>* out) {
 
 bool Lane::Idle() const {
   return state_.gathered_pulls.pulls.empty() && state_.gathered_pushes.pushes.empty() &&
-         state_.barrier.parked() == 0 && state_.waiting_for_write.empty() &&
-         state_.waiting_for_sync.empty() && state_.waiting_changes.empty() &&
-         state_.searches.IsIdle();
+         state_.checkpoint.restoring == nullptr && state_.barrier.parked() == 0 &&
+         state_.waiting_for_write.empty() && state_.waiting_for_sync.empty() &&
+         state_.waiting_changes.empty() && state_.searches.IsIdle();
 }
 
 void Lane::EndAll(std::vector<Envelope>* out) {
@@ -329,6 +329,7 @@ void Lane::EndAll(std::vector<Envelope>* out) {
       "back",
       state_.config.name.server);
   const Status ended = state_.config.durable ? Unavailable(reason) : Lost(reason);
+  EndRestoring(state_, ended);
   EndSearches(state_, ended);
   EndWaitingChanges(state_, ended);
   AnswerEnded(state_, state_.barrier.EndAll(ended));

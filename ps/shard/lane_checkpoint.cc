@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "storage/checkpoint/checkpoint_files.h"
+#include "storage/checkpoint/checkpoint_marks.h"
 #include "storage/checkpoint/load.h"
 
 namespace strata {
@@ -43,6 +44,7 @@ Result<LoadedLane> LoadLane(const LaneLoad& load) {
   LoadedLane loaded;
   Target target(load, loaded);
   Disk& disk = *load.from.disk;
+  if (load.is_marked) STRATA_TRY(PutManifestBack(disk, load.from.root, load.number).status());
   STRATA_TRY(CheckCheckpointOwner(disk, load.from.root, load.cluster_id, load.number));
   STRATA_ASSIGN(loaded.manifest, LoadCheckpoint(disk, load.from.root, load.number, target));
   const wire::LaneName& name = load.map->lanes[load.index];

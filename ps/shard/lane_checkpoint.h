@@ -53,6 +53,7 @@ struct LaneLoad {
   std::shared_ptr<const wire::ShardMap> map;
   uint16_t index = 0;  // of the lane in it
   bool with_image = false;
+  bool is_marked = false;  // the lane has marked it before (storage/checkpoint/checkpoint_marks.h)
   MakeTable make_table;
 };
 struct LoadedLane {
@@ -98,7 +99,7 @@ struct Saving {
   std::vector<ReplyTo> waiting;
 };
 
-// A RESTORE whose checkpoint is being loaded.
+// A RESTORE whose checkpoint is being loaded. One at a time.
 struct Restoring {
   wire::Header request;
   std::vector<ReplyTo> waiting;
@@ -123,16 +124,19 @@ struct CheckpointState {
   uint32_t cut = 0;             // the newest, of this lane
   uint32_t recovered_cut = 0;   // that of the process before this one
   uint32_t increment_base = 0;  // the checkpoint that the next incremental one builds on; 0: none
+  uint32_t cut_base = 0;        // the one that the newest cut's part builds on, until it is trimmed
   uint32_t restored_cut = 0;    // checkpoints up to it know nothing of tables that were restored
   uint32_t log_base = 0;        // the checkpoint that the log begins behind; 0: none
+  uint32_t next_base = 0;       // the one that it is made to begin behind; 0: none
   std::map<uint32_t, Lsn> cut_records;  // in the log, behind its base
   std::set<uint32_t> restored;          // by records of the log, behind its base
   std::unique_ptr<Saving> saving;       // null: nothing to save
   // Number and description of the last part, or why it could not be saved: for whoever asks again.
   std::pair<uint32_t, Result<std::string>> saved = {0, std::string()};
-  std::unique_ptr<Restoring> restoring;  // null: serves
-  CheckpointTurn turn;                   // of the first lane
-  size_t background_bytes = 0;           // of requests that wait for work in the background
+  // Shared with its load, which finishes this one and no other. Null: the lane serves.
+  std::shared_ptr<Restoring> restoring;
+  CheckpointTurn turn;          // of the first lane
+  size_t background_bytes = 0;  // of requests that wait for work in the background
   std::shared_ptr<Finished> finished = std::make_shared<Finished>();
 };
 

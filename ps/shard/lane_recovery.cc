@@ -54,6 +54,7 @@ Result<LoadedLane> LoadInBackground(const Lane& lane, uint32_t number,
                       .map = config.map,
                       .index = lane.index(),
                       .with_image = true,
+                      .is_marked = true,
                       .make_table = config.make_table};
   if (!config.background) return LoadLane(load);
   struct Shared {

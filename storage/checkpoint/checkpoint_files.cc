@@ -21,19 +21,6 @@ std::string ManifestPath(const std::string& root, uint32_t number) {
   return CheckpointFolder(root, number) + "/" + std::string(format::kCheckpointManifestName);
 }
 
-// Newest first; none when there is no folder `root`.
-Result<std::vector<uint32_t>> NumbersUnder(Disk& disk, const std::string& root) {
-  std::vector<uint32_t> numbers;
-  const auto names = disk.List(root);
-  if (names.status().code() == StatusCode::kNotFound) return numbers;
-  STRATA_TRY(names.status());
-  for (const std::string& name : *names) {
-    if (const auto number = format::ParseCheckpointFolderName(name)) numbers.push_back(*number);
-  }
-  std::ranges::sort(numbers, std::ranges::greater());
-  return numbers;
-}
-
 // All that a checkpoint's tables build on directly.
 std::set<uint32_t> ParentsOf(const CheckpointManifest& manifest) {
   std::set<uint32_t> parents;
@@ -44,20 +31,32 @@ std::set<uint32_t> ParentsOf(const CheckpointManifest& manifest) {
   return parents;
 }
 
-Status RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t number) {
+// Removes the checkpoint, unless one of the lanes has marked it: false.
+Result<bool> RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t number,
+                              std::span<const wire::LaneName> lanes) {
   const std::string folder = CheckpointFolder(root, number);
   STRATA_ASSIGN(std::vector<std::string> names, disk.List(folder));
-  if (names.empty()) return {};  // removed before; the folders themselves stay
+  if (names.empty()) return true;  // removed before; the folders themselves stay
+  const std::string manifest(format::kCheckpointManifestName);
+  const std::string aside(format::kRetiredManifestName);
+  if (std::ranges::find(names, manifest) != names.end()) {
+    STRATA_TRY(disk.Rename(ManifestPath(root, number), folder + "/" + aside));
+    STRATA_ASSIGN(names, disk.List(folder));
+  }
+  if (IsMarked(names, lanes)) {
+    STRATA_TRY(PutManifestBack(disk, root, number).status());
+    return false;
+  }
   // The manifest first, durably: what is half removed must not look whole. Whoever removed it may
   // have died before that was durable.
-  const std::string manifest(format::kCheckpointManifestName);
-  if (std::erase(names, manifest) != 0) STRATA_TRY(disk.Remove(folder + "/" + manifest));
+  if (std::erase(names, aside) != 0) STRATA_TRY(disk.Remove(folder + "/" + aside));
   STRATA_TRY(disk.SyncFolder(folder));
   for (const std::string& name : names) {
     STRATA_FAILPOINT("checkpoint.remove");
     STRATA_TRY(disk.Remove(fmt::format("{}/{}", folder, name)));
   }
-  return disk.SyncFolder(folder);
+  STRATA_TRY(disk.SyncFolder(folder));
+  return true;
 }
 
 std::string OwnerName(uint64_t cluster) {
@@ -95,7 +94,7 @@ Status CheckDraft(const CheckpointManifest& draft) {
 // Files of a checkpoint older than the newest one may have been removed as leftovers, or because it
 // was there once and has been retired: a commit that comes so late must not bring it back.
 Status CheckNewest(Disk& disk, const std::string& root, uint32_t number) {
-  STRATA_ASSIGN(const std::vector<uint32_t> numbers, NumbersUnder(disk, root));
+  STRATA_ASSIGN(const std::vector<uint32_t> numbers, CheckpointNumbers(disk, root));
   for (const uint32_t other : numbers) {
     if (other <= number) break;
     if (ReadCheckpointManifest(disk, root, other).status().code() == StatusCode::kNotFound)
@@ -122,6 +121,18 @@ Status CheckNames(std::span<const Attachment> attachments) {
 
 }  // namespace
 
+Result<std::vector<uint32_t>> CheckpointNumbers(Disk& disk, const std::string& root) {
+  std::vector<uint32_t> numbers;
+  const auto names = disk.List(root);
+  if (names.status().code() == StatusCode::kNotFound) return numbers;
+  STRATA_TRY(names.status());
+  for (const std::string& name : *names) {
+    if (const auto number = format::ParseCheckpointFolderName(name)) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers, std::ranges::greater());
+  return numbers;
+}
+
 Result<CheckpointManifest> ReadCheckpointManifest(Disk& disk, const std::string& root,
                                                   uint32_t number) {
   const std::string path = ManifestPath(root, number);
@@ -139,7 +150,7 @@ Result<CheckpointManifest> ReadCheckpointManifest(Disk& disk, const std::string&
 
 Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root) {
   CheckpointList list;
-  STRATA_ASSIGN(const std::vector<uint32_t> numbers, NumbersUnder(disk, root));
+  STRATA_ASSIGN(const std::vector<uint32_t> numbers, CheckpointNumbers(disk, root));
   for (const uint32_t number : numbers) {
     auto manifest = ReadCheckpointManifest(disk, root, number);
     if (manifest.ok()) {
@@ -157,7 +168,7 @@ Status CheckCheckpointOwner(Disk& disk, const std::string& root, uint64_t cluste
                             uint32_t number) {
   std::vector<uint32_t> numbers = {number};
   if (number == 0) {
-    STRATA_ASSIGN(numbers, NumbersUnder(disk, root));
+    STRATA_ASSIGN(numbers, CheckpointNumbers(disk, root));
   }
   for (const uint32_t one : numbers) {
     const auto manifest = ReadCheckpointManifest(disk, root, one);
@@ -186,6 +197,18 @@ std::vector<CheckpointInfo> InfosOf(const CheckpointList& list) {
   }
   std::ranges::sort(infos, std::ranges::greater(), &CheckpointInfo::number);
   return infos;
+}
+
+Status CheckParentsExist(Disk& disk, const std::string& root, const CheckpointManifest& draft) {
+  for (const uint32_t parent : ParentsOf(draft)) {
+    const Status there = ReadCheckpointManifest(disk, root, parent).status();
+    if (there.code() != StatusCode::kNotFound) continue;
+    return Cancelled(
+        fmt::format("checkpoint {} builds on checkpoint {}, which is not there any more; take the "
+                    "checkpoint again",
+                    draft.number, parent));
+  }
+  return {};
 }
 
 Result<CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
@@ -257,31 +280,44 @@ Result<std::string> ReadCheckpointAttachment(Disk& disk, const std::string& root
 }
 
 Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& root, uint32_t keep,
-                                                const std::set<uint32_t>& pinned) {
-  STRATA_ASSIGN(const CheckpointList list, ListCheckpoints(disk, root));
+                                                const std::set<uint32_t>& pinned,
+                                                const RetireLimits& limits) {
+  STRATA_ASSIGN(CheckpointList list, ListCheckpoints(disk, root));
   if (!list.damaged.empty()) {
     return list.damaged.front().status.Prefixed("no checkpoint was retired");
   }
-  std::set<uint32_t> kept;
+  // What is set aside is built on by others as before.
+  bool put_back = false;
+  for (const uint32_t number : list.unfinished) {
+    STRATA_ASSIGN(const bool one, PutManifestBack(disk, root, number));
+    put_back |= one;
+  }
+  if (put_back) {
+    STRATA_ASSIGN(list, ListCheckpoints(disk, root));
+  }
+  std::set<uint32_t> kept = pinned;
   std::map<std::string, uint32_t> of_jobs;  // by name, as far as known
   uint32_t others = 0;
+  std::vector<uint32_t> removed;
   for (const CheckpointManifest& manifest : list.checkpoints) {  // children before parents
+    const uint32_t number = manifest.number;
     uint32_t& newer = manifest.attachments.empty() ? others : of_jobs[manifest.job];
     const bool newest = newer++ < keep;
-    if (!newest && !pinned.contains(manifest.number) && !kept.contains(manifest.number)) continue;
-    kept.insert(manifest.number);
-    kept.merge(ParentsOf(manifest));
-  }
-  std::vector<uint32_t> removed;
-  for (const CheckpointManifest& manifest : list.checkpoints) {
-    if (kept.contains(manifest.number)) continue;
-    STRATA_TRY(RemoveCheckpoint(disk, root, manifest.number));
-    removed.push_back(manifest.number);
+    bool stays = newest || number >= limits.below || kept.contains(number);
+    if (!stays) {
+      STRATA_ASSIGN(const bool gone, RemoveCheckpoint(disk, root, number, limits.lanes));
+      stays = !gone;
+    }
+    if (stays) {
+      kept.merge(ParentsOf(manifest));
+    } else {
+      removed.push_back(number);
+    }
   }
   for (const uint32_t number : list.unfinished) {
     if (list.checkpoints.empty() || number > list.checkpoints.front().number) continue;
-    if (pinned.contains(number)) continue;
-    STRATA_TRY(RemoveCheckpoint(disk, root, number));
+    if (pinned.contains(number) || number >= limits.below) continue;
+    STRATA_TRY(RemoveCheckpoint(disk, root, number, limits.lanes).status());
   }
   return removed;
 }

@@ -43,6 +43,11 @@ Status CheckCheckpointOwner(Disk& disk, const std::string& root, uint64_t cluste
 CheckpointInfo InfoOf(const format::CheckpointManifest& manifest);
 std::vector<CheckpointInfo> InfosOf(const CheckpointList& list);
 
+// kCancelled when what the draft's parts build on is not there: parts that were saved long ago may
+// build on what has been retired since.
+Status CheckParentsExist(Disk& disk, const std::string& root,
+                         const format::CheckpointManifest& draft);
+
 // Makes checkpoint `draft.number` of parts that are on stable storage: writes the attachments, then
 // the manifest. Of `draft`, writer, parent and attachments are filled in and parts sorted. Again
 // with the same parts and attachments: the manifest that is there. kInvalid: the parts do not fit
@@ -57,11 +62,21 @@ Result<std::string> ReadCheckpointAttachment(Disk& disk, const std::string& root
                                              const format::CheckpointManifest& manifest,
                                              const std::string& name);
 
+// The numbers of the folders of checkpoints, whatever is in them, newest first. None when there is
+// no folder `root`.
+Result<std::vector<uint32_t>> CheckpointNumbers(Disk& disk, const std::string& root);
+
+// What a retirement may not touch, besides what it keeps by number.
+struct RetireLimits {
+  uint32_t below = UINT32_MAX;             // it removes only checkpoints of lower numbers,
+  std::vector<wire::LaneName> lanes = {};  // and none that one of these lanes has marked
+};
 // Removes checkpoints but of each job named in manifests the newest `keep` with attachments, from
-// which it can go on, the newest `keep` without, those in `pinned`, and all that these build on;
-// also what unfinished ones below the newest left. The numbers removed. Does not touch anything
-// when a manifest is damaged: what it builds on cannot be known.
+// which it can go on, the newest `keep` without, those in `pinned` or beyond `limits`, and all that
+// these build on; also what unfinished ones below the newest left. The numbers removed. Does not
+// touch anything when a manifest is damaged: what it builds on cannot be known.
 Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& root, uint32_t keep,
-                                                const std::set<uint32_t>& pinned);
+                                                const std::set<uint32_t>& pinned,
+                                                const RetireLimits& limits = {});
 
 }  // namespace strata

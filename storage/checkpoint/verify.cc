@@ -57,7 +57,7 @@ Status CheckStrangers(Disk& disk, const std::string& folder, const CheckpointMan
   for (const auto& attachment : manifest.attachments) known.insert(attachment.file_name());
   STRATA_ASSIGN(const std::vector<std::string> names, disk.List(folder));
   for (const std::string& name : names) {
-    if (known.contains(name)) continue;
+    if (known.contains(name) || format::IsCheckpointMarkName(name)) continue;
     return Corrupt(
         fmt::format("{}/{}: the manifest does not name this file; remove it if nobody "
                     "put it there on purpose",

@@ -8,15 +8,16 @@
 #include <set>
 #include <utility>
 
+#include "ps/shard/checkpoint_turn.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/verify.h"
+#include "tests/sim/shared_folder.h"
 
 namespace strata::sim {
 namespace {
 
-constexpr TimeNs kPatience = 5 * kSecond;
-constexpr uint32_t kRestored = 2;  // of those that are there, the newest
-constexpr const char* kRoot = "checkpoints";
+constexpr TimeNs kPatience = 60 * kSecond;  // for turns and stalls of others, too
+constexpr uint32_t kRestored = 2;           // of those that are there, the newest
 
 Result<std::vector<float>> RowsIn(Cluster& cluster, const TableSpec& spec,
                                   const std::vector<Key>& keys) {
@@ -34,6 +35,12 @@ Result<std::vector<float>> RowsIn(Cluster& cluster, const TableSpec& spec,
 }  // namespace
 
 Result<std::vector<wire::Received>> SimCaller::CallLanes(LaneCall call) {
+  if (random_.Chance(stalls_)) {
+    const auto most = static_cast<uint64_t>(2 * CheckpointTurn::kSilenceMax);
+    const TimeNs end = cluster_.now() + static_cast<TimeNs>(random_.Below(most));
+    cluster_.At(end, [] {});
+    cluster_.Run([&] { return cluster_.now() >= end; });
+  }
   std::optional<Status> status;
   std::vector<wire::Received> replies;
   cluster_.client(client_).CallLanes(
@@ -49,48 +56,54 @@ Result<std::vector<wire::Received>> SimCaller::CallLanes(LaneCall call) {
 }
 
 Checkpoints::Checkpoints(Cluster& cluster, Load& load, Trainers* trainers, Disk& disk,
-                         uint32_t keep, uint64_t seed)
+                         const CheckpointsOptions& options)
     : cluster_(cluster),
       load_(load),
       trainers_(trainers),
       disk_(disk),
-      keep_(keep),
-      random_(seed ^ 0x636b7074),
-      caller_(cluster, 0),
-      checkpointer_(caller_) {}
+      keep_(options.keep),
+      random_(options.seed ^ 0x636b7074) {
+  for (size_t i = 0; i < options.takers; ++i) {
+    takers_.push_back(std::make_unique<Taker>(cluster, options.first_taker + i, options.stalls,
+                                              options.seed * 16 + i));
+  }
+}
 
-void Checkpoints::Begin(TimeNs every) { Plan(every); }
+void Checkpoints::Begin(TimeNs every) {
+  for (const auto& taker : takers_) Plan(*taker, every);
+}
 
-void Checkpoints::Plan(TimeNs every) {
+void Checkpoints::Plan(Taker& taker, TimeNs every) {
   const auto most = static_cast<uint64_t>(2 * every);
-  cluster_.At(cluster_.now() + 1 + static_cast<TimeNs>(random_.Below(most)), [this, every] {
+  cluster_.At(cluster_.now() + 1 + static_cast<TimeNs>(random_.Below(most)), [this, &taker, every] {
     if (ended_) return;
-    if (!taking_) Take();
-    Plan(every);
+    if (!taker.taking) Take(taker);
+    Plan(taker, every);
   });
 }
 
-void Checkpoints::Take() {
-  taking_ = true;
+void Checkpoints::Take(Taker& taker) {
+  taker.taking = true;
   Taken taken;
   for (size_t t = 0; t < Load::kTables; ++t) taken.least[t] = load_.ledger(t).AllAcked();
   if (trainers_ != nullptr) taken.steps_least = trainers_->Acked();
-  const Result<uint32_t> number = checkpointer_.Cut(cluster_.now() + kPatience);
+  const Result<uint32_t> number = taker.checkpointer.Cut(cluster_.now() + kPatience);
   if (number.ok()) {
     taken.number = *number;
     for (size_t t = 0; t < Load::kTables; ++t) taken.most[t] = load_.ledger(t).AllBegun();
     if (trainers_ != nullptr) taken.steps_most = trainers_->Begun();
     const auto saved =
-        checkpointer_.Save(*number, random_.Chance(0.3), {}, cluster_.now() + kPatience);
+        taker.checkpointer.Save(*number, random_.Chance(0.3), {}, cluster_.now() + kPatience);
     taken.saved = saved.ok();
     saved_ += taken.saved ? 1 : 0;
     taken_.push_back(std::move(taken));
   }
-  taking_ = false;
+  taker.taking = false;
 }
 
 void Checkpoints::Check() {
-  const Result<CheckpointList> list = ListCheckpoints(disk_, kRoot);
+  std::ranges::sort(taken_, {}, &Taken::number);  // some were saved behind later ones
+  const Result<CheckpointList> list = ListCheckpoints(disk_, kCheckpointsFolder);
   Findings& findings = load_.findings();
   if (!list.ok()) return findings.Add(&Findings::wrong, list.status().ToString());
   for (const CheckpointList::Damaged& damaged : list->damaged) {
@@ -112,7 +125,7 @@ void Checkpoints::Check() {
 }
 
 void Checkpoints::CheckFiles(uint32_t number) {
-  const Result<VerifyReport> report = VerifyCheckpoint(disk_, kRoot, number);
+  const Result<VerifyReport> report = VerifyCheckpoint(disk_, kCheckpointsFolder, number);
   const Status status =
       !report.ok() || report->findings.empty() ? report.status() : report->findings.front();
   if (status.ok()) return;

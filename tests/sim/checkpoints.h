@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/disk.h"
@@ -15,23 +16,34 @@
 
 namespace strata::sim {
 
-// Runs the cluster until the lanes have answered one of its clients.
+// Runs the cluster until the lanes have answered one of its clients. `stalls`: how often it stands
+// still before a message, for up to twice as long as a turn may be silent.
 class SimCaller : public LaneCaller {
  public:
-  SimCaller(Cluster& cluster, size_t client) : cluster_(cluster), client_(client) {}
+  SimCaller(Cluster& cluster, size_t client, double stalls = 0, uint64_t seed = 0)
+      : cluster_(cluster), client_(client), stalls_(stalls), random_(seed) {}
   Result<std::vector<wire::Received>> CallLanes(LaneCall call) override;
 
  private:
   Cluster& cluster_;
   const size_t client_;
+  const double stalls_;
+  Random random_;
+};
+
+struct CheckpointsOptions {
+  uint64_t seed = 1;
+  size_t first_taker = 0;  // clients of the cluster's, which do nothing else
+  size_t takers = 1;
+  double stalls = 0;  // of a taker: SimCaller
+  uint32_t keep = 1;  // how many of the newest the servers keep
 };
 
 class Checkpoints {
  public:
-  // `disk` is what the cluster's servers share; they keep the newest `keep`, 1 or more.
-  // `trainers` may be null.
-  Checkpoints(Cluster& cluster, Load& load, Trainers* trainers, Disk& disk, uint32_t keep,
-              uint64_t seed);
+  // `disk` is what the cluster's servers share. `trainers` may be null.
+  Checkpoints(Cluster& cluster, Load& load, Trainers* trainers, Disk& disk,
+              const CheckpointsOptions& options);
 
   void Begin(TimeNs every);
   void End() { ended_ = true; }
@@ -48,8 +60,17 @@ class Checkpoints {
     uint64_t steps_least = 0, steps_most = 0;
   };
 
-  void Plan(TimeNs every);
-  void Take();
+  // One that takes them; while it waits, others may take theirs.
+  struct Taker {
+    Taker(Cluster& cluster, size_t client, double stalls, uint64_t seed)
+        : caller(cluster, client, stalls, seed), checkpointer(caller) {}
+    SimCaller caller;
+    RemoteCheckpointer checkpointer;
+    bool taking = false;
+  };
+
+  void Plan(Taker& taker, TimeNs every);
+  void Take(Taker& taker);
   void CheckFiles(uint32_t number);
   void CheckOne(const Taken& taken);
   void CheckLoad(Cluster& fresh, const Taken& taken);
@@ -61,11 +82,9 @@ class Checkpoints {
   Disk& disk_;
   const uint32_t keep_;
   Random random_;
-  SimCaller caller_;
-  RemoteCheckpointer checkpointer_;
+  std::vector<std::unique_ptr<Taker>> takers_;
   std::vector<Taken> taken_;  // with a number, or only cut
   uint64_t saved_ = 0;
-  bool taking_ = false;
   bool ended_ = false;
 };
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
+#include "storage/checkpoint/load.h"
 #include "tests/sim/checkpoints.h"
 #include "tests/sim/load.h"
 #include "tests/sim/nemesis.h"
@@ -18,6 +20,7 @@ namespace {
 constexpr TimeNs kPatience = 900 * kSecond;  // longer than any operation's deadline
 
 constexpr size_t kLoadClients = 3;
+constexpr size_t kTakers = 3;
 
 class Scenario {
  public:
@@ -26,6 +29,7 @@ class Scenario {
     ChooseCluster(bugs);
     ChooseLoad();
     ChooseGuests();
+    ChooseTakers();
   }
 
   SeedResult Run();
@@ -34,6 +38,8 @@ class Scenario {
   void ChooseCluster(const Bugs& bugs);
   void ChooseLoad();
   void ChooseGuests();
+  void ChooseTakers();
+  void CheckRetired(uint32_t number);
   Status CreateTables();
   bool Done() const;
   std::string Stuck();
@@ -47,6 +53,7 @@ class Scenario {
   ClusterOptions options_;
   NemesisOptions nemesis_options_;
   LoadOptions load_options_;
+  CheckpointsOptions checkpoints_options_;
   std::optional<TrainersOptions> trainers_options_;
   // In the order in which they are made, while it runs.
   std::unique_ptr<Cluster> cluster_;
@@ -114,6 +121,36 @@ void Scenario::ChooseGuests() {
   }
 }
 
+// They are in each other's way, and some stand still for longer than their turn. A planted bug
+// needs no such help.
+void Scenario::ChooseTakers() {
+  checkpoints_options_ = {
+      .seed = seed_, .first_taker = options_.clients, .keep = options_.server.keep};
+  if (planted_ == nullptr) {
+    checkpoints_options_.takers = 1 + random_.Below(kTakers);
+    checkpoints_options_.stalls = random_.Chance(0.5) ? 0.15 : 0;
+  }
+  options_.clients += checkpoints_options_.takers;
+}
+
+// No lane's log begins behind it, nor behind one that is built on it.
+void Scenario::CheckRetired(uint32_t number) {
+  for (size_t server = 0; server < cluster_->servers(); ++server) {
+    for (const uint32_t base : cluster_->server(server).Bases()) {
+      const auto chain = ReadCheckpointChain(shared_.disk(), kCheckpointsFolder, base);
+      const bool needs =
+          !chain.ok() ||
+          std::ranges::find(*chain, number, &format::CheckpointManifest::number) != chain->end();
+      if (!needs) continue;
+      load_->findings().Add(
+          &Findings::wrong,
+          fmt::format("checkpoint {} is retired, and server {} has a log that "
+                      "begins behind checkpoint {}{}",
+                      number, server, base, chain.ok() ? "" : ": " + chain.status().ToString()));
+    }
+  }
+}
+
 Status Scenario::CreateTables() {
   STRATA_TRY(load_->CreateTables());
   return trainers_ == nullptr ? Status() : trainers_->CreateTables();
@@ -131,7 +168,8 @@ SeedResult Scenario::Run() {
   if (trainers_options_) trainers_ = std::make_unique<Trainers>(*cluster_, *trainers_options_);
   nemesis_ = std::make_unique<Nemesis>(*cluster_, *load_, shared_, nemesis_options_);
   checkpoints_ = std::make_unique<Checkpoints>(*cluster_, *load_, trainers_.get(), shared_.disk(),
-                                               options_.server.keep, seed_);
+                                               checkpoints_options_);
+  shared_.OnRetired([this](uint32_t number) { CheckRetired(number); });
   if (const Status created = CreateTables(); !created.ok()) {
     result_.findings.Add(&Findings::wrong, "no tables: " + created.ToString());
     return result_;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "proto/format/log_base.h"
 #include "ps/shard/lane_recovery.h"
 #include "storage/memory/host_table.h"
+#include "tests/sim/shared_folder.h"
 #include "tests/sim/watched_disk.h"
 
 namespace strata::sim {
@@ -15,8 +17,6 @@ constexpr TimeNs kSyncWithinWhenWaitedFor = 10 * kMillisecond;
 constexpr TimeNs kSyncWithin = 50 * kMillisecond;
 constexpr TimeNs kUnsyncedMax = 60 * kMillisecond;
 constexpr uint64_t kSegmentBytes = 32 << 10;  // small, so that logs have several
-
-constexpr const char* kCheckpoints = "checkpoints";
 
 std::string LaneFolder(uint16_t lane) { return fmt::format("data/lane-{}", lane); }
 
@@ -79,7 +79,8 @@ void SimServer::Start(TimeNs now) {
     if (Step()) return true;
     return Failed("the process was killed");
   });
-  if (options_.checkpoints != nullptr) process_->disk.Mount(kCheckpoints, *options_.checkpoints);
+  if (options_.checkpoints != nullptr)
+    process_->disk.Mount(kCheckpointsFolder, *options_.checkpoints);
   Open(now);
 }
 
@@ -145,7 +146,7 @@ LaneConfig SimServer::ConfigOf(uint16_t lane, const wire::HelloReply& hello) {
       base = std::make_shared<ReplaceableFile>(process_->disk, LaneFolder(lane) + "/base");
     }
     config.checkpoints = CheckpointConfig{.disk = &process_->disk,
-                                          .root = kCheckpoints,
+                                          .root = kCheckpointsFolder,
                                           .base = std::move(base),
                                           .keep = options_.keep,
                                           .clock = &clock_};
@@ -165,6 +166,19 @@ bool SimServer::FoundIsSynced() const {
            const WriteAheadLog* log = run.lane->log();
            return log == nullptr || log->synced() > 0 || log->appended() == 0;
          });
+}
+
+std::vector<uint32_t> SimServer::Bases() {
+  std::vector<uint32_t> bases;
+  for (uint16_t lane = 0;; ++lane) {
+    const std::string folder = LaneFolder(lane);
+    if (!disk_.List(folder).ok()) return bases;
+    const std::string path = folder + "/base";
+    const Result<std::string> bytes = ReadFile(disk_, path, format::kLogBaseBytesMax);
+    if (!bytes.ok()) continue;
+    const Result<format::LogBase> base = format::DecodeLogBase(*bytes, path);
+    if (base.ok()) bases.push_back(base->checkpoint);
+  }
 }
 
 LogOptions SimServer::OptionsOf(uint16_t lane) {

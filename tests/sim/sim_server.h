@@ -77,6 +77,8 @@ class SimServer {
   // Why the last process ended by itself.
   const Status& last_error() const { return last_error_; }
   uint64_t processes() const { return boot_; }
+  // The checkpoints that its lanes' logs begin behind, as their files say.
+  std::vector<uint32_t> Bases();
   SimDisk& disk() { return disk_; }
 
   // Does what is due; mixes every message into `history`.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "storage/checkpoint/checkpoint_marks.h"
 #include "storage/checkpoint/part_writer.h"
 #include "tests/storage/checkpoint_fixture.h"
 
@@ -97,6 +98,22 @@ TEST(CheckpointFilesTest, ACommitThatComesBehindANewerOneIsRefused) {
   EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(3));
 }
 
+TEST(CheckpointFilesTest, PartsThatBuildOnOneThatIsGoneAreNoCheckpoint) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U}) {
+    lanes.Write(5);
+    ASSERT_TRUE(lanes.Take(number, number == 1).ok());
+  }
+  auto late = *ReadCheckpointManifest(disk, "c", 2);
+  late.number = 3;
+  EXPECT_TRUE(CheckParentsExist(disk, "c", late).ok());
+  ASSERT_TRUE(disk.Remove("c/0000000001/manifest").ok());
+  const Status status = CheckParentsExist(disk, "c", late);
+  EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
+  EXPECT_THAT(status.message(), HasSubstr("builds on checkpoint 1"));
+}
+
 TEST(CheckpointFilesTest, TheNewestThatCanBeReadTellsTheOwner) {
   SimDisk disk;
   EXPECT_TRUE(CheckCheckpointOwner(disk, "c", 5).ok());
@@ -163,6 +180,65 @@ TEST(CheckpointFilesTest, RetiringKeepsWhatOthersBuildOn) {
   const auto list = ListCheckpoints(disk, "c");
   ASSERT_EQ(list->damaged.size(), 1U);
   EXPECT_EQ(list->damaged[0].number, 5U);
+}
+
+const wire::LaneName kLane{2, 3};
+
+TEST(CheckpointFilesTest, RetiringKeepsWhatALaneHasMarkedAndWhatThatBuildsOn) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U, 3U, 4U}) {
+    lanes.Write(3);
+    ASSERT_TRUE(lanes.Take(number, number != 2).ok());
+  }
+  ASSERT_TRUE(MarkNeeded(disk, "c", 2, kLane).ok());
+  EXPECT_EQ(MarkNeeded(disk, "c", 9, kLane).code(), StatusCode::kNotFound);
+  const RetireLimits limits{.lanes = {{0, 0}, kLane}};
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {}, limits), ElementsAre(3));
+  EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(4, 2, 1));
+  ASSERT_TRUE(UnmarkOthers(disk, "c", {4}, kLane).ok());
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {}, limits), ElementsAre(2, 1));
+}
+
+TEST(CheckpointFilesTest, AMarkOfALaneThatIsNoMoreKeepsNothing) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U}) ASSERT_TRUE(lanes.Take(number, true).ok());
+  ASSERT_TRUE(MarkNeeded(disk, "c", 1, kLane).ok());
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {}, {.lanes = {{0, 0}}}), ElementsAre(1));
+  EXPECT_THAT(*disk.List("c/0000000001"), IsEmpty());
+}
+
+TEST(CheckpointFilesTest, RetiringRemovesOnlyWhatIsBelowItsLimit) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U, 3U, 4U}) ASSERT_TRUE(lanes.Take(number, true).ok());
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {}, {.below = 3}), ElementsAre(2, 1));
+}
+
+TEST(CheckpointFilesTest, AManifestThatWasSetAsideIsNoneUntilItIsPutBack) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  ASSERT_TRUE(lanes.Take(1, true).ok());
+  ASSERT_TRUE(disk.Rename("c/0000000001/manifest", "c/0000000001/manifest.retired").ok());
+  EXPECT_EQ(MarkNeeded(disk, "c", 1, kLane).code(), StatusCode::kNotFound);
+  EXPECT_TRUE(*PutManifestBack(disk, "c", 1));
+  EXPECT_FALSE(*PutManifestBack(disk, "c", 1));
+  EXPECT_TRUE(ReadCheckpointManifest(disk, "c", 1).ok());
+}
+
+// 2 builds on 1, and was set aside by a retirement that died.
+TEST(CheckpointFilesTest, RetiringKnowsWhatIsBuiltOnByWhatWasSetAside) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U, 3U}) {
+    lanes.Write(3);
+    ASSERT_TRUE(lanes.Take(number, number != 2).ok());
+  }
+  ASSERT_TRUE(MarkNeeded(disk, "c", 2, kLane).ok());
+  ASSERT_TRUE(disk.Rename("c/0000000002/manifest", "c/0000000002/manifest.retired").ok());
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {}, {.lanes = {kLane}}), IsEmpty());
+  EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(3, 2, 1));
 }
 
 // 1 and 2 are another job's than 3 to 6.
