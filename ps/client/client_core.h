@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
+#include "proto/wire/cut_limit.h"
 #include "ps/client/hints.h"
 #include "ps/client/lane_caller.h"
 #include "ps/client/lane_exchange.h"
@@ -126,6 +127,7 @@ class ClientCore {
   void RejectServer(client::ServerLink& server, const Status& status);
   void FinishConnecting(TimeNs now);
   void LearnEndpoints(const client::ServerLink& server);
+  void LearnCut(uint32_t cut, TimeNs now);
   // False when the message is not to be looked at.
   bool NoticeLife(client::ServerLink& server, const wire::Header& reply, TimeNs now);
   void Resume(client::ServerLink& server, TimeNs now);
@@ -179,6 +181,7 @@ class ClientCore {
   Status listing_status_;  // of the last listing
   TimeNs now_ = 0;         // of the last call from outside
   uint32_t cut_ = 0;
+  wire::CutLimit cut_limit_{wire::kCutMax};  // who was idle for long has much to learn
   std::unordered_map<uint64_t, RequestPtr> request_of_id_;
   uint64_t next_call_ = 1;
   uint64_t next_request_id_ = 1;

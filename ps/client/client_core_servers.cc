@@ -153,7 +153,7 @@ void ClientCore::Handle(Envelope envelope, TimeNs now) {
   server->last_heard = now;
   server->pings_unanswered = 0;
   if (NoticeLife(*server, reply.header, now)) {
-    cut_ = std::max(cut_, reply.header.cut);
+    LearnCut(reply.header.cut, now);
     const auto at = request_of_id_.find(reply.header.request_id);
     if (!server->greeted) {
       // Whether this boot holds what was acknowledged is known once it is greeted. Until then its
@@ -167,6 +167,13 @@ void ClientCore::Handle(Envelope envelope, TimeNs now) {
   }
   Pump(now);
   RunFinished();
+}
+
+// A client that knows of no cut yet takes the first that a server tells of. What a server says
+// beyond the limit is not passed on to the others.
+void ClientCore::LearnCut(uint32_t cut, TimeNs now) {
+  const uint32_t own = cut_ == 0 ? wire::CutOrNone(cut) : cut_;
+  if (cut > cut_ && cut_limit_.Take(own, cut, now).ok()) cut_ = cut;
 }
 
 bool ClientCore::NoticeLife(ServerLink& server, const wire::Header& reply, TimeNs now) {

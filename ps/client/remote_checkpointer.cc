@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "proto/wire/checkpoint_payload.h"
+#include "proto/wire/cut_limit.h"
 
 namespace strata {
 namespace {
@@ -77,14 +78,23 @@ Result<uint32_t> RemoteCheckpointer::Cut(TimeNs deadline) {
   STRATA_ASSIGN(const std::vector<CheckpointInfo> known, List(deadline));
   STRATA_ASSIGN(const std::vector<wire::Received> lanes,
                 caller_.CallLanes({.command = Command::kPing, .deadline = deadline}));
-  uint32_t newest = known.empty() ? 0 : known.front().number;
-  for (const wire::Received& reply : lanes) newest = std::max(newest, reply.header.cut);
-  if (newest == UINT32_MAX) return Refused("there is no number left for another checkpoint");
+  uint32_t newest = 0;
+  for (const CheckpointInfo& info : known) {
+    newest = std::max(newest, wire::CutOrNone(info.number));
+  }
+  for (const wire::Received& reply : lanes) {
+    newest = std::max(newest, wire::CutOrNone(reply.header.cut));
+  }
+  if (newest == wire::kCutMax) return Refused("there is no number left for another checkpoint");
   STRATA_ASSIGN(const std::vector<wire::Received> given,
                 caller_.CallLanes({.command = Command::kCut,
                                    .number = newest + 1,
                                    .lane = kFirstLane,
                                    .deadline = deadline}));
+  if (given.at(0).header.cursor <= newest || given.at(0).header.cursor > wire::kCutMax) {
+    return Invalid(fmt::format("server 0 gave a checkpoint's number: expected {} to {}, found {}",
+                               newest + 1, wire::kCutMax, given.at(0).header.cursor));
+  }
   const auto number = static_cast<uint32_t>(given.at(0).header.cursor);
   STRATA_ASSIGN(
       const std::vector<wire::Received> cut,

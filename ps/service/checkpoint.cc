@@ -284,9 +284,9 @@ void HandleCheckpoint(LaneState& lane, Request request) {
   CheckpointState& state = lane.checkpoint;
   state.turn.Hear(request.client(), *number, request.now);
   if (*number > state.cut) {
-    if (const Status cut = CutLane(lane, *number, request.now); !cut.ok()) {
-      return lane.Reply(to, cut);
-    }
+    Status cut = CheckNewCut(lane, *number, request.now);
+    if (cut.ok()) cut = CutLane(lane, *number, request.now);
+    if (!cut.ok()) return lane.Reply(to, cut);
   }
   Saving* saving = state.saving.get();
   if (saving == nullptr || saving->number != *number) {

@@ -185,6 +185,11 @@ void HandleCommitCheckpoint(LaneState& lane, Request request) {
   if (const Status first = CheckFirstLane(lane); !first.ok()) return lane.Reply(to, first);
   const Result<uint32_t> number = CheckpointNumberOf(lane, request);
   if (!number.ok()) return lane.Reply(to, number.status());
+  if (*number > lane.checkpoint.cut) {
+    return lane.Reply(
+        to, Invalid(fmt::format("checkpoint {} cannot be committed: the newest cut here is {}",
+                                *number, lane.checkpoint.cut)));
+  }
   const CheckpointConfig& config = *lane.config.checkpoints;
   Commit commit;
   commit.draft.number = *number;

@@ -4,9 +4,19 @@
 #include <algorithm>
 
 #include "ps/service/handlers.h"
+#include "storage/checkpoint/checkpoint_files.h"
 
 namespace strata {
 namespace {
+
+// The newest number in the folder: a lane that comes back without its state learns there how far
+// the others are.
+uint32_t NewestThere(const CheckpointConfig& config) {
+  const auto numbers = CheckpointNumbers(*config.disk, config.root);
+  if (!numbers.ok()) return 0;
+  const auto newest = std::ranges::find_if(*numbers, wire::CutOrNone);
+  return newest == numbers->end() ? 0 : *newest;
+}
 
 Result<uint32_t> NextCut(LaneState& lane, const Request& request, uint32_t least) {
   CheckpointState& state = lane.checkpoint;
@@ -18,14 +28,28 @@ Result<uint32_t> NextCut(LaneState& lane, const Request& request, uint32_t least
                          over, CheckpointTurn::kSilenceMax / kSecond));
   }
   STRATA_TRY(state.turn.Ask(taker, request.now));
-  if (state.cut == UINT32_MAX) return Refused("there is no number left for another checkpoint");
+  if (state.cut >= wire::kCutMax) return Refused("there is no number left for another checkpoint");
   const uint32_t number = std::max(least, state.cut + 1);
+  if (number == least) STRATA_TRY(CheckNewCut(lane, least, request.now));
   STRATA_TRY(CutLane(lane, number, request.now));
   state.turn.Give(taker, number, request.now);
   return number;
 }
 
 }  // namespace
+
+Status CheckNewCut(LaneState& lane, uint32_t number, TimeNs now) {
+  CheckpointState& state = lane.checkpoint;
+  const auto take = [&] {
+    return state.cut_limit.Take(std::max(state.cut, state.newest_there), number, now)
+        .Prefixed(fmt::format("server {} lane {}", lane.config.name.server, lane.config.name.lane));
+  };
+  const Status allowed = take();
+  if (allowed.ok() || !lane.config.checkpoints || now < state.next_look) return allowed;
+  state.next_look = now + kSecond;
+  state.newest_there = NewestThere(*lane.config.checkpoints);
+  return take();
+}
 
 void HandleCut(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();

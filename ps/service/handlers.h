@@ -105,6 +105,9 @@ Result<uint32_t> CheckpointNumberOf(const LaneState& lane, const Request& reques
 void MarkNeededCheckpoints(LaneState& lane);
 // kRefused: what concerns the one folder, or the order of checkpoints, one lane does.
 Status CheckFirstLane(const LaneState& lane);
+// Whether somebody who says that there is this cut may raise the lane's: it is not too far above
+// the newest that the lane knows of, nor above the newest checkpoint in the folder. kInvalid.
+Status CheckNewCut(LaneState& lane, uint32_t number, TimeNs now);
 // The lane's state as it is now is the cut `number`, which is above all before; a CHECKPOINT may
 // save it later on. kDiskFull: nothing has changed.
 Status CutLane(LaneState& lane, uint32_t number, TimeNs now);

@@ -113,15 +113,33 @@ Status ParkPush(LaneState& lane, LocalTable& table, Request& request, std::vecto
   return {};
 }
 
-Result<Gradients> Decode(const LaneState& lane, const Request& request) {
+// No optimizer counts farther, and what is added to it does not overflow.
+constexpr uint64_t kStepMax = uint64_t{1} << 48;
+// Steps that a job may go on by without a push to this lane's part of a table.
+constexpr uint64_t kStepsPerSecond = 1024;
+
+Status CheckStep(LaneState& lane, const LocalTable& table, const Request& request) {
+  const uint64_t step = request.header.step;
+  if (lane.replayed != 0) return {};  // an older version let others in
+  if (step == 0 || step > kStepMax) {
+    return Invalid(fmt::format(
+        "table '{}': a push needs its optimizer time: expected a step of 1 to {}, found {}",
+        table.spec().name, kStepMax, step));
+  }
+  TimeNs& last = lane.last_push.emplace(request.header.table, lane.serves_since).first->second;
+  const auto milliseconds = static_cast<uint64_t>((request.now - last) / kMillisecond);
+  STRATA_TRY(table.CheckStep(step, milliseconds * kStepsPerSecond / 1000));
+  last = request.now;
+  return {};
+}
+
+Result<Gradients> Decode(LaneState& lane, const Request& request) {
   Gradients out;
   STRATA_ASSIGN(out.table, lane.FindTable(request.header));
   STRATA_ASSIGN(out.keys, OwnedKeys(lane, request));
   STRATA_ASSIGN(out.gradients, RowsOf(*out.table, request));
   if (request.then) STRATA_TRY(CheckRowsOut(*out.table, request.then->size(), 0));
-  if (request.header.step == 0) {
-    return Invalid("a push needs its optimizer time: a step of 1 or more, found 0");
-  }
+  STRATA_TRY(CheckStep(lane, *out.table, request));
   return out;
 }
 

@@ -47,10 +47,11 @@ void Replace(LaneState& lane, uint32_t number, Tables tables) {
   AnswerEnded(lane, lane.barrier.EndAll(reason));
   for (const auto& [id, table] : lane.tables) lane.NotePast(*table);
   lane.tables = std::move(tables);
+  lane.last_push.clear();
   CheckpointState& state = lane.checkpoint;
   state.restored.insert(number);
   // Cuts never fall: what is written from now on is behind all of them.
-  state.cut = std::max(state.cut, number);
+  state.cut = std::max(state.cut, wire::CutOrNone(number));
   // The next checkpoint is full: a lane of other shards may have saved what was restored.
   state.increment_base = state.cut_base = 0;
   state.restored_cut = state.cut;

@@ -64,6 +64,7 @@ Result<Applied> ApplyDropTable(LaneState& lane, const Request& request) {
   lane.NotePast(*table);
   KeepForSaving(lane, std::move(lane.tables.at(id)));
   lane.tables.erase(id);
+  lane.last_push.erase(id);
   return Applied(lsn);
 }
 

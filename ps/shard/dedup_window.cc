@@ -47,6 +47,11 @@ void DedupWindow::Settle(Client& client, uint64_t settled_below) {
 Result<DedupWindow::Known> DedupWindow::Look(const ClientId& id, uint64_t sequence,
                                              uint64_t settled_below, TimeNs now) {
   if (sequence == 0) return Invalid("a write needs a sequence of 1 or more, found 0");
+  if (settled_below > sequence) {
+    return Invalid(fmt::format(
+        "write {} of client {} says that the client has settled all below {}: expected at most {}",
+        sequence, ToString(id), settled_below, sequence));
+  }
   auto found = clients_.find(id);
   if (found == clients_.end()) {
     if (expired_.contains(id)) {

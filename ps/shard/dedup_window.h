@@ -56,7 +56,8 @@ class DedupWindow {
   void Expire(const ClientId& client);
 
   // What is known of a client's write. Moves the client's settled mark up. Errors, none of which
-  // changes what is remembered: kInvalid for sequence 0 and for one below the settled mark;
+  // changes what is remembered: kInvalid for sequence 0, for one below the settled mark, and for a
+  // settled mark above the sequence;
   // kRefused when the client has too many unsettled writes or there are too many clients;
   // kSessionExpired when the client left or was expired, so that nobody knows which of its writes
   // were applied.

@@ -87,6 +87,7 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
   request.deadline =
       arrived + std::min(kParkedMax, timeout_ms == 0 ? kParkedMax : timeout_ms * kMillisecond);
   state_.metrics.RequestsOf(request.header.command).Add();
+  if (state_.serves_since == 0) state_.serves_since = now;
   state_.credits.Hear(request.client(), now);
   if (const Status status = Admit(request); !status.ok()) {
     state_.Reply(request.reply_to(), status);
@@ -165,6 +166,7 @@ Status Lane::CheckLife(const wire::Header& request) const {
 // Who knows of a cut has seen what lies behind it: it must not touch what lies before.
 Status Lane::TakeCut(const Request& request) {
   if (request.header.cut <= state_.checkpoint.cut || recovering()) return {};
+  STRATA_TRY(CheckNewCut(state_, request.header.cut, request.now));
   return CutLane(state_, request.header.cut, request.now);
 }
 
@@ -193,8 +195,9 @@ Status Lane::LoadBase(LoadedLane loaded, uint64_t cut_lsn, TimeNs now) {
                 format::DecodeLaneImage(std::as_bytes(std::span(loaded.image)), where));
   state_.dedup.LoadFrom(image, now);
   state_.barrier.LoadFrom(image, now);
-  state_.checkpoint.cut = state_.checkpoint.increment_base = state_.checkpoint.log_base = number;
-  state_.checkpoint.cut_records[number] = cut_lsn;
+  const uint32_t cut = wire::CutOrNone(number);
+  state_.checkpoint.cut = state_.checkpoint.increment_base = state_.checkpoint.log_base = cut;
+  state_.checkpoint.cut_records[cut] = cut_lsn;
   state_.tables = std::move(loaded.tables);
   state_.KeepTablesToShares();
   return {};

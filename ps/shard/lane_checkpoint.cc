@@ -19,7 +19,7 @@ class Target : public LoadTarget {
     std::unique_ptr<LocalTable>& table = tables_[ShortId(spec.id())];
     if (table == nullptr) {
       table = load_.make_table(spec);
-      table->SetEpoch(load_.number);
+      table->SetEpoch(wire::CutOrNone(load_.number));
     } else if (table->spec().name != spec.name) {
       return Refused(
           fmt::format("checkpoint {} holds the tables '{}' and '{}', whose names have the same id "

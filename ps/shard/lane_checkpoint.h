@@ -18,6 +18,7 @@
 #include "base/replaceable_file.h"
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
+#include "proto/wire/cut_limit.h"
 #include "proto/wire/shard_map.h"
 #include "ps/shard/checkpoint_turn.h"
 #include "ps/shard/step_barrier.h"
@@ -122,6 +123,9 @@ class Finished {
 
 struct CheckpointState {
   uint32_t cut = 0;             // the newest, of this lane
+  wire::CutLimit cut_limit;     // of what others say about it
+  uint32_t newest_there = 0;    // checkpoint in the folder, when it was last looked at,
+  TimeNs next_look = 0;         // which is not to be done before
   uint32_t recovered_cut = 0;   // that of the process before this one
   uint32_t increment_base = 0;  // the checkpoint that the next incremental one builds on; 0: none
   uint32_t cut_base = 0;        // the one that the newest cut's part builds on, until it is trimmed

@@ -127,6 +127,8 @@ struct LaneState {
   DedupWindow dedup;
   StepBarrier barrier;
   Credits credits;
+  TimeNs serves_since = 0;               // the first message; 0: none has come
+  std::map<uint32_t, TimeNs> last_push;  // since then, by table
   std::optional<DrainReason> draining;
   std::unique_ptr<WriteAheadLog> log;  // null: memory only, or recovering
   std::optional<Recovery> recovery;    // while it lasts

@@ -10,6 +10,8 @@
 #include "base/failpoint.h"
 #include "base/human_text.h"
 #include "base/text_file.h"
+#include "proto/wire/cut_limit.h"
+#include "storage/checkpoint/checkpoint_marks.h"
 #include "storage/checkpoint/part_writer.h"
 
 namespace strata {
@@ -97,6 +99,7 @@ Status CheckNewest(Disk& disk, const std::string& root, uint32_t number) {
   STRATA_ASSIGN(const std::vector<uint32_t> numbers, CheckpointNumbers(disk, root));
   for (const uint32_t other : numbers) {
     if (other <= number) break;
+    if (wire::CutOrNone(other) == 0) continue;  // nothing can be newer
     if (ReadCheckpointManifest(disk, root, other).status().code() == StatusCode::kNotFound)
       continue;
     return Cancelled(

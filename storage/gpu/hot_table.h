@@ -92,6 +92,9 @@ class HotTable : public GpuTable {
   Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;
+  Status CheckStep(uint64_t step, uint64_t skipped) const override {
+    return below_->CheckStep(step, skipped);
+  }
   // Not where keys are admitted late or rows expire, which is asked below for each update, nor what
   // has to be passed down.
   Status PrepareUpdates(std::span<const GradientPart> updates) override;

@@ -78,6 +78,10 @@ class LocalTable {
   // key at time `step`. kRefused when the rows to make do not fit the byte budget.
   virtual Status PrepareUpdate(std::span<const GradientPart> parts) = 0;
   virtual void CommitUpdate(uint64_t step) = 0;
+  // Whether an update at this step makes sense. kInvalid, which names table and step: rows expire
+  // (TierPolicy::ttl_steps), and those of the update, or all others, would have at once. `skipped`:
+  // steps that may have passed without an update of this table.
+  virtual Status CheckStep(uint64_t /*step*/, uint64_t /*skipped*/) const { return {}; }
 
   // At most kUpdatesMax updates together: what comes out is to the bit what it would be of one
   // after the other, updates[i] at time steps[i], and those behind the last step are left out.

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
+#include "base/status.h"
 #include "storage/row_schema.h"
 
 namespace strata {
@@ -46,5 +48,11 @@ bool IsAdmitted(const TierPolicy& policy, uint64_t pushes);
 // Whether a row last pushed at `last_step` is dead at step `now`. A row that was assigned and never
 // pushed (last_step 0) has no age.
 bool IsExpired(const TierPolicy& policy, uint64_t last_step, uint64_t now);
+
+// Whether a push at `step` to a table whose newest step is `now` (0: none) goes with rows that
+// expire. kInvalid names table and steps: such rows would be dead at once, or all others would be,
+// as the step is more than ttl_steps + `skipped` ahead.
+Status CheckStep(const TierPolicy& policy, const std::string& table, uint64_t step, uint64_t now,
+                 uint64_t skipped);
 
 }  // namespace strata

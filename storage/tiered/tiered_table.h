@@ -101,6 +101,9 @@ class TieredTable : public LowerTable, private Admission {
                   const RowVisit& visit) override;
   Status WriteRows(const RowsDown& down, WorkPool& pool) override;
   Admission* admission() override { return push_counts_ == nullptr ? nullptr : this; }
+  Status CheckStep(uint64_t step, uint64_t skipped) const override {
+    return strata::CheckStep(policy_, spec_.name, step, now_step_, skipped);
+  }
   bool RowsExpire() const override { return policy_.ttl_steps != 0; }
   uint64_t AliveFrom() const override {
     return RowsExpire() && now_step_ > policy_.ttl_steps ? now_step_ - policy_.ttl_steps : 0;

@@ -76,6 +76,23 @@ TEST(TierPolicyTest, RowsExpireAfterTheirSteps) {
   EXPECT_TRUE(IsExpired(ten, 1, UINT64_MAX));
 }
 
+TEST(TierPolicyTest, AStepGoesWithTheOthersUnlessItsRowsOrAllOthersWouldExpire) {
+  const TierPolicy never{}, ten{.ttl_steps = 10};
+  for (const uint64_t step : {uint64_t{1}, uint64_t{100}, UINT64_MAX}) {
+    EXPECT_TRUE(CheckStep(never, "t", step, 50, 0).ok());
+    EXPECT_TRUE(CheckStep(ten, "t", step, 0, 0).ok()) << "the first";
+  }
+  for (uint64_t step = 1; step < 100; ++step) {
+    EXPECT_EQ(CheckStep(ten, "t", step, 50, 0).ok(), step >= 40 && step <= 60) << step;
+    EXPECT_EQ(CheckStep(ten, "t", step, 50, 7).ok(), step >= 40 && step <= 67) << step;
+  }
+  const Status absurd = CheckStep(ten, "clicks", UINT64_MAX, 50, 1000);
+  EXPECT_EQ(absurd.code(), StatusCode::kInvalid);
+  for (const char* part : {"'clicks'", "18446744073709551615", "step is 50", "10 steps"}) {
+    EXPECT_NE(absurd.message().find(part), std::string::npos) << absurd.ToString();
+  }
+}
+
 TEST(TierPolicyTest, AdmissionCountsFromOne) {
   for (uint32_t from : {0U, 1U, 2U, 5U}) {
     for (uint64_t pushes = 1; pushes < 9; ++pushes) {

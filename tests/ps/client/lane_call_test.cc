@@ -236,6 +236,26 @@ TEST(ClientLaneCall, EveryMessageCarriesTheHighestCutThatWasHeardOf) {
   EXPECT_EQ(servers.Next().header().cut, 9U);
 }
 
+// What one server says wrongly is not carried to the others.
+TEST(ClientLaneCall, ACutThatIsTooFarAheadIsNotPassedOn) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  TestBatch batch({1}, 1);
+  const auto hear = [&](uint32_t cut) {
+    (void)servers.Submit(batch.Make(OpKind::kLookup));
+    Sent to = servers.Next();
+    to.message.header.cut = cut;
+    servers.ReplyRows(to, 1);
+    return servers.core.cut();
+  };
+  EXPECT_EQ(hear(UINT32_MAX), 0U);
+  EXPECT_EQ(hear(wire::kCutMax + 1), 0U);
+  EXPECT_EQ(hear(50'000), 50'000U) << "the first";
+  EXPECT_EQ(hear(50'001), 50'001U);
+  EXPECT_EQ(hear(1'000'000), 50'001U);
+  EXPECT_EQ(hear(UINT32_MAX), 50'001U);
+}
+
 TEST(ClientLaneCall, TheAckLevelGoesOutAsTheCallerSaid) {
   ScriptedServers servers({1});
   servers.Connect();

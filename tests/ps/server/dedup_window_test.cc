@@ -38,7 +38,8 @@ TEST(DedupWindow, AParkedWriteIsPendingUntilDecidedOrWithdrawn) {
   window.Withdraw(kClient, 1);
   EXPECT_EQ(StateOf(window, 1), State::kNew);
   window.Park(kClient, 1);
-  EXPECT_EQ(StateOf(window, 1, 3), State::kPending);  // settled while it waits: still known
+  ASSERT_EQ(StateOf(window, 3, 3), State::kNew);
+  EXPECT_EQ(StateOf(window, 1), State::kPending);  // settled while it waits: still known
   window.Decide(kClient, 1, {});
   EXPECT_EQ(window.Look(kClient, 1, 3, 0).status().code(), StatusCode::kInvalid);
 }
@@ -54,6 +55,14 @@ TEST(DedupWindow, WhatIsSettledIsForgottenAndRefused) {
   EXPECT_EQ(late.status().code(), StatusCode::kInvalid);
   EXPECT_NE(late.status().message().find("not applied again"), std::string::npos);
   EXPECT_EQ(window.Look(kClient, 0, 0, 0).status().code(), StatusCode::kInvalid);
+}
+
+// It would be late by what it says itself, and so would all that the client sends later.
+TEST(DedupWindow, AMarkAboveTheWriteItselfIsRefusedAndMovesNothing) {
+  DedupWindow window;
+  EXPECT_EQ(window.Look(kClient, 5, 6, 0).status().code(), StatusCode::kInvalid);
+  EXPECT_EQ(window.Look(kClient, 5, UINT64_MAX, 0).status().code(), StatusCode::kInvalid);
+  EXPECT_EQ(StateOf(window, 1), State::kNew);
 }
 
 TEST(DedupWindow, TooManyUnsettledWritesAreRefusedNotForgotten) {
