@@ -103,6 +103,22 @@ std::string_view StateOf(const LaneSet& lanes, const ServerTotals& totals) {
   return recovering ? "recovering" : "serving";
 }
 
+// From all lanes that know the client. kNotFound: none does.
+Status Evict(const LaneSet& lanes, const std::string& id) {
+  const std::optional<ClientId> client = ParseClientId(id);
+  if (!client) {
+    return Invalid(fmt::format("client '{}': expected an id of 32 hexadecimal digits", id));
+  }
+  Status outcome = NotFound(fmt::format("client {} has no place on this server", id));
+  for (LaneThread* const lane : lanes.threads) {
+    const Status evicted = lane->Evict(*client, kReportTimeout);
+    if (evicted.code() == StatusCode::kNotFound) continue;
+    if (!evicted.ok()) return evicted;
+    outcome = {};
+  }
+  return outcome;
+}
+
 Frame ToFrame(const std::string& text) { return Frame::Copy(std::as_bytes(std::span(text))); }
 
 }  // namespace
@@ -220,6 +236,8 @@ void ControlService::Handle(Request request) {
   switch (message.request_case()) {
     case control::ControlRequest::kStatus:
       return Reply(request, {});
+    case control::ControlRequest::kClients:
+      return ReplyClients(request, message.clients().evict());
     case control::ControlRequest::kDrain:
     case control::ControlRequest::kShutdown: {
       const bool shutdown = message.has_shutdown();
@@ -254,7 +272,37 @@ void ControlService::Finish() {
   });
 }
 
-void ControlService::Reply(const Request& request, const Status& status) {
+Result<std::vector<control::ClientStatus>> ControlService::Clients(const std::string& evict) const {
+  if (!evict.empty()) STRATA_TRY(Evict(lanes_, evict));
+  std::vector<control::ClientStatus> clients;
+  for (size_t lane = 0; lane < lanes_.threads.size(); ++lane) {
+    STRATA_ASSIGN(const std::vector<LaneClient> of_lane,
+                  lanes_.threads[lane]->Clients(kReportTimeout));
+    for (const LaneClient& one : of_lane) {
+      control::ClientStatus& client = clients.emplace_back();
+      client.set_lane(static_cast<uint32_t>(lane));
+      client.set_id(ToString(one.id));
+      client.set_connected(one.is_connected);
+      client.set_idle_seconds(static_cast<double>(one.idle) / kSecond);
+      client.set_pending(one.pending);
+      client.set_unsettled(one.unsettled);
+      client.set_credit(one.credit);
+    }
+  }
+  return clients;
+}
+
+void ControlService::ReplyClients(const Request& request, const std::string& evict) {
+  const Result<std::vector<control::ClientStatus>> clients = Clients(evict);
+  if (clients.ok() && !evict.empty()) {
+    Log(LogLevel::kInfo, "client {} was evicted, as client {} asked", evict,
+        ToString(request.client()));
+  }
+  Reply(request, clients.status(), clients.ok() ? *clients : std::vector<control::ClientStatus>());
+}
+
+void ControlService::Reply(const Request& request, const Status& status,
+                           const std::vector<control::ClientStatus>& clients) {
   Status outcome = status;
   control::ControlReply reply;
   if (outcome.ok()) {
@@ -274,6 +322,9 @@ void ControlService::Reply(const Request& request, const Status& status) {
       node->set_state(std::string(StateOf(lanes_, *totals)));
       node->set_memory_bytes(totals->memory_bytes);
       Fill(*totals, lanes_, identity_, node->mutable_server());
+      for (const control::ClientStatus& client : clients) {
+        *node->mutable_server()->add_client() = client;
+      }
     }
   }
   lanes_.threads[0]->Post(

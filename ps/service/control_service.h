@@ -19,6 +19,10 @@
 
 namespace strata {
 
+namespace control {
+class ClientStatus;
+}
+
 // What does not change while the server lives.
 struct ServerIdentity {
   uint16_t rank = 0;
@@ -94,7 +98,11 @@ class ControlService {
   void Handle(Request request);
   void Finish();
   void Warn();
-  void Reply(const Request& request, const Status& status);
+  // Of all lanes, after one of them has been evicted, where that is asked for.
+  Result<std::vector<control::ClientStatus>> Clients(const std::string& evict) const;
+  void ReplyClients(const Request& request, const std::string& evict);
+  void Reply(const Request& request, const Status& status,
+             const std::vector<control::ClientStatus>& clients = {});
 
   const ServerIdentity identity_;
   const LaneSet lanes_;

@@ -49,12 +49,6 @@ void JoinParked(LaneState& lane, const Request& request) {
                                  request.header.sequence)));
 }
 
-// Writes of a client that is not known may need the place of one that has long been silent.
-Status MakeRoom(LaneState& lane, const ClientId& client, TimeNs now) {
-  const std::optional<ClientId> idle = lane.dedup.InTheWay(client, now);
-  return idle ? EndSession(lane, *idle) : Status();
-}
-
 // A definite refusal: remembered, here and in the log. The LSN, as Apply returns it.
 Result<Lsn> Remember(LaneState& lane, const wire::Header& header, const Status& answer) {
   RecordBody body;
@@ -80,6 +74,7 @@ void HandleWrite(LaneState& lane, Request request) {
   const Result<DedupWindow::Known> known =
       lane.dedup.Look(client, sequence, request.header.settled_below, request.now);
   if (!known.ok()) return lane.Reply(to, lane.Count(Refusal::kClients, known.status()));
+  lane.dedup.Hear(client, request.peer, request.now);  // it may be known only since now
   if (known->state != DedupWindow::State::kNew) {
     lane.metrics.repeated.Add();
     if (known->state == DedupWindow::State::kPending) return JoinParked(lane, request);

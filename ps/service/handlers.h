@@ -82,6 +82,12 @@ Result<Applied> Apply(LaneState& lane, Request& request);
 // kDiskFull: nothing has changed.
 Status EndSession(LaneState& lane, const ClientId& client);
 
+// A client that is new here gets a place where others are gone: idle for long, or without a
+// connection. kUnavailable when places will be free soon; kDiskFull.
+Status MakeRoom(LaneState& lane, const ClientId& client, TimeNs now);
+std::vector<LaneClient> ListClients(LaneState& lane, TimeNs now);
+Status EvictClient(LaneState& lane, const ClientId& client);
+
 // Does again what a record of the log says was done. Never answers anybody. An error names what
 // stands in the way: kCorrupt for bytes that no lane writes, kRefused for memory.
 Status ReplayRecord(LaneState& lane, const LogRecord& record, TimeNs now);

@@ -46,6 +46,9 @@ LaneConfig LaneThread::WithBackground(LaneConfig config) {
   config.say = [this](LogLevel level, const std::string& line) {
     Log(level, "{}: {}", name_, line);
   };
+  config.reaches = [this](Envelope envelope) {
+    return port_->Send(std::move(envelope)).code() != StatusCode::kLost;
+  };
   if (config.checkpoints || config.durable || config.collections) {
     config.background = [this](std::function<void()> work) { background_.Run(std::move(work)); };
   }
@@ -99,14 +102,35 @@ void LaneThread::Drain(DrainReason reason) {
   Post([reason](Lane& lane, std::vector<Envelope>* out) { lane.Drain(reason, out); });
 }
 
-Result<LaneReport> LaneThread::Report(TimeNs timeout) {
-  auto promise = std::make_shared<std::promise<LaneReport>>();
-  std::future<LaneReport> report = promise->get_future();
-  Post([promise](Lane& lane, std::vector<Envelope>*) { promise->set_value(lane.Report()); });
-  if (report.wait_for(std::chrono::nanoseconds(timeout)) != std::future_status::ready) {
+template <typename T>
+Result<T> LaneThread::Call(std::function<T(Lane&)> work, TimeNs timeout) {
+  auto promise = std::make_shared<std::promise<T>>();
+  std::future<T> result = promise->get_future();
+  Post([promise, work = std::move(work)](Lane& lane, std::vector<Envelope>*) {
+    promise->set_value(work(lane));
+  });
+  if (result.wait_for(std::chrono::nanoseconds(timeout)) != std::future_status::ready) {
     return DeadlineExceeded("the lane's thread is busy");
   }
-  return report.get();
+  return result.get();
+}
+
+Result<LaneReport> LaneThread::Report(TimeNs timeout) {
+  return Call<LaneReport>([](Lane& lane) { return lane.Report(); }, timeout);
+}
+
+Result<std::vector<LaneClient>> LaneThread::Clients(TimeNs timeout) {
+  return Call<std::vector<LaneClient>>([this](Lane& lane) { return lane.Clients(clock_.Now()); },
+                                       timeout);
+}
+
+Status LaneThread::Evict(const ClientId& client, TimeNs timeout) {
+  struct Evicted {
+    Status status;
+  };
+  const Result<Evicted> evicted =
+      Call<Evicted>([client](Lane& lane) { return Evicted{lane.Evict(client)}; }, timeout);
+  return evicted.ok() ? evicted->status : evicted.status();
 }
 
 void LaneThread::Run() {

@@ -63,8 +63,16 @@ class LaneThread {
   bool disk_full() const { return disk_full_.load(); }
   // The lane's report, or kDeadlineExceeded when its thread is too busy to give one in time.
   Result<LaneReport> Report(TimeNs timeout);
+  // Likewise the clients whose writes it remembers.
+  Result<std::vector<LaneClient>> Clients(TimeNs timeout);
+  // Lane::Evict, or kDeadlineExceeded.
+  Status Evict(const ClientId& client, TimeNs timeout);
 
  private:
+  // What `work` returns on the lane's thread, or kDeadlineExceeded.
+  template <typename T>
+  Result<T> Call(std::function<T(Lane&)> work, TimeNs timeout);
+
   void Run();
   Status Recover();
   Status StartSyncer();

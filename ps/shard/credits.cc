@@ -31,4 +31,9 @@ uint32_t Credits::Grant(const ClientId& client) {
   return static_cast<uint32_t>(granted);
 }
 
+uint32_t Credits::GrantedTo(const ClientId& client) const {
+  const auto known = clients_.find(client);
+  return known == clients_.end() ? 0 : static_cast<uint32_t>(known->second.granted);
+}
+
 }  // namespace strata

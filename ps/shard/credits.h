@@ -33,6 +33,9 @@ class Credits {
   // the lane refuses what it cannot hold, and tells them of their share with the same reply.
   uint32_t Grant(const ClientId& client);
 
+  // What it was granted last; 0: nothing lately.
+  uint32_t GrantedTo(const ClientId& client) const;
+
   size_t clients() const { return clients_.size(); }
 
  private:

@@ -3,11 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace strata {
 
 std::string ToString(const ClientId& client) {
   return fmt::format("{:016x}{:016x}", client.hi, client.lo);
+}
+
+std::optional<ClientId> ParseClientId(std::string_view text) {
+  constexpr size_t kDigits = 16;  // of each half
+  if (text.size() != 2 * kDigits) return std::nullopt;
+  ClientId client;
+  const auto read = [](std::string_view digits, uint64_t* number) {
+    const char* const end = digits.data() + digits.size();
+    return std::from_chars(digits.data(), end, *number, 16).ptr == end;
+  };
+  if (!read(text.substr(0, kDigits), &client.hi) || !read(text.substr(kDigits), &client.lo)) {
+    return std::nullopt;
+  }
+  return client;
 }
 
 std::optional<ClientId> DedupWindow::InTheWay(const ClientId& id, TimeNs now) const {
@@ -22,6 +37,26 @@ std::optional<ClientId> DedupWindow::InTheWay(const ClientId& id, TimeNs now) co
     return std::nullopt;
   }
   return oldest->first;
+}
+
+void DedupWindow::Hear(const ClientId& id, const std::string& peer, TimeNs now) {
+  const auto client = clients_.find(id);
+  if (client == clients_.end()) return;
+  client->second.last_seen = now;
+  if (client->second.peer != peer) client->second.peer = peer;
+}
+
+bool DedupWindow::HasPlaceFor(const ClientId& id) const {
+  return clients_.size() < limits_.clients_max || clients_.contains(id) || expired_.contains(id);
+}
+
+std::vector<KnownClient> DedupWindow::Clients() const {
+  std::vector<KnownClient> known;
+  known.reserve(clients_.size());
+  for (const auto& [id, client] : clients_) {
+    known.push_back({id, client.peer, client.last_seen, client.pending, client.writes.size()});
+  }
+  return known;
 }
 
 bool DedupWindow::MayLeave(const ClientId& id) const {
@@ -56,14 +91,17 @@ Result<DedupWindow::Known> DedupWindow::Look(const ClientId& id, uint64_t sequen
   if (found == clients_.end()) {
     if (expired_.contains(id)) {
       return SessionExpired(
-          fmt::format("client {} has left, or was idle for over {} s, and its session expired; "
-                      "which of its unanswered writes were applied is unknown: start a new client",
+          fmt::format("client {} has left, or its session expired: it was idle for over {} s, its "
+                      "connection had ended when others needed its place, or an operator evicted "
+                      "it; which of its unanswered writes were applied is unknown: start a new "
+                      "client",
                       ToString(id), limits_.idle_min / kSecond));
     }
     if (clients_.size() >= limits_.clients_max) {
       return Refused(
-          fmt::format("{} clients write to this lane, the most that are kept, and none has "
-                      "been idle for {} s; try again later",
+          fmt::format("{} clients write to this lane, the most that are kept; each is connected, "
+                      "and none has been idle for {} s: try again later, or free a place "
+                      "(strata-admin clients)",
                       clients_.size(), limits_.idle_min / kSecond));
     }
     found = clients_.emplace(id, Client{}).first;

@@ -10,6 +10,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -24,13 +26,23 @@ struct ClientId {
   uint64_t lo = 0;
   friend auto operator<=>(const ClientId&, const ClientId&) = default;
 };
-std::string ToString(const ClientId& client);  // 32 hexadecimal digits
+std::string ToString(const ClientId& client);                  // 32 hexadecimal digits
+std::optional<ClientId> ParseClientId(std::string_view text);  // and back
 
 struct DedupLimits {
   size_t clients_max = 4096;
   size_t sequences_max = 1024;           // decided and not settled, for each client
   TimeNs idle_min = 600 * kSecond;       // a client younger than this keeps its place
   size_t expired_max = size_t{1} << 20;  // names of clients that left or expired, kept for good
+};
+
+// What is known of a client whose writes are remembered.
+struct KnownClient {
+  ClientId id;
+  std::string peer;      // by which it was last heard of; empty: not since the process began
+  TimeNs last_seen = 0;  // a message of any kind, or when the process began
+  size_t pending = 0;    // writes that wait
+  size_t unsettled = 0;  // ... or whose answer it may ask for again
 };
 
 // Not thread-safe. Invariants: a decided sequence is never forgotten while its client may repeat
@@ -49,6 +61,11 @@ class DedupWindow {
   // The idle client that has to be expired before Look can take in this one. Nothing when there is
   // room, and when nobody can be expired.
   std::optional<ClientId> InTheWay(const ClientId& client, TimeNs now) const;
+  // A message of the client has come. One that is not known is fine.
+  void Hear(const ClientId& client, const std::string& peer, TimeNs now);
+  // Whether Look may take the client in as things are: it is known, has expired, or there is room.
+  bool HasPlaceFor(const ClientId& client) const;
+  std::vector<KnownClient> Clients() const;  // by id
   // Whether the client, which says that it will send no more writes, can be expired: it is known,
   // none of its writes waits, and there is room for its name.
   bool MayLeave(const ClientId& client) const;
@@ -89,6 +106,7 @@ class DedupWindow {
     uint64_t settled_below = 0;
     size_t pending = 0;
     TimeNs last_seen = 0;
+    std::string peer;
   };
 
   void Settle(Client& client, uint64_t settled_below);

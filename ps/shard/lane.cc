@@ -89,6 +89,7 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
   state_.metrics.RequestsOf(request.header.command).Add();
   if (state_.serves_since == 0) state_.serves_since = now;
   state_.credits.Hear(request.client(), now);
+  state_.dedup.Hear(request.client(), request.peer, now);
   if (const Status status = Admit(request); !status.ok()) {
     state_.Reply(request.reply_to(), status);
     return std::nullopt;
@@ -338,6 +339,10 @@ void Lane::EndAll(std::vector<Envelope>* out) {
   AnswerEnded(state_, state_.barrier.EndAll(ended));
   state_.out = nullptr;
 }
+
+std::vector<LaneClient> Lane::Clients(TimeNs now) { return ListClients(state_, now); }
+
+Status Lane::Evict(const ClientId& client) { return EvictClient(state_, client); }
 
 LaneReport Lane::Report() {
   LaneReport report;

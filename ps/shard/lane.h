@@ -113,6 +113,11 @@ class Lane {
   const Status& no_room() const { return state_.no_room; }
   void NoteRoom(const Status& write) { state_.NoteRoom(write); }
   LaneReport Report();
+  std::vector<LaneClient> Clients(TimeNs now);  // by id
+  // The client loses its place: its writes are answered with kSessionExpired from now on. kNotFound
+  // when it has none; kRefused while a write of it waits, or when no more names can be kept;
+  // kDiskFull.
+  Status Evict(const ClientId& client);
 
  private:
   std::optional<wire::Command> Open(Envelope in, TimeNs arrived, TimeNs now);

@@ -82,6 +82,9 @@ struct LaneConfig {
   // Told, on the lane's thread, what an operator wants to read: when a checkpoint was begun and
   // done. Null: nobody.
   std::function<void(LogLevel, const std::string&)> say;
+  // Sends a message, on the lane's thread. False: the peer's connection has ended. Null: that is
+  // not known of anybody.
+  std::function<bool(Envelope)> reaches;
   // Takes CONTROL requests, whose replies come from elsewhere. Null: they are refused.
   std::function<void(Request)> on_control;
 };
@@ -115,6 +118,16 @@ enum class DrainReason : uint8_t {
   kEnds,   // the process ends; with a log another one goes on, and clients wait for it
 };
 
+// A client that has a place among those whose writes the lane remembers.
+struct LaneClient {
+  ClientId id;
+  bool is_connected = false;  // as far as known
+  TimeNs idle = 0;            // since its last message, or since the process began
+  size_t pending = 0;         // writes that wait
+  size_t unsettled = 0;       // ... or whose answer it may ask for again
+  uint32_t credit = 0;        // bytes that it was granted; 0: nothing lately
+};
+
 // Not thread-safe.
 struct LaneState {
   LaneState(LaneConfig config_in, LaneMetrics& metrics_in);
@@ -125,6 +138,7 @@ struct LaneState {
   Tables tables;
   PastCounts past;
   DedupWindow dedup;
+  TimeNs next_place_search = 0;  // for places of clients that are gone, not before
   StepBarrier barrier;
   Credits credits;
   TimeNs serves_since = 0;               // the first message; 0: none has come

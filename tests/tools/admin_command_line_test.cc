@@ -47,6 +47,8 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"ping"}, Command::kPing},
       {{"drain"}, Command::kDrain},
       {{"shutdown"}, Command::kShutdown},
+      {{"clients"}, Command::kClients},
+      {{"clients", "evict", "00"}, Command::kClientsEvict},
       {{"checkpoint"}, Command::kCheckpoint},
       {{"checkpoint", "list"}, Command::kCheckpointList},
       {{"restore", "7"}, Command::kRestore},

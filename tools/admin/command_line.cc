@@ -543,6 +543,12 @@ void AddClusterCommands(CLI::App* app, RawLine* raw) {
       AddCommand(app, "shutdown", "Drain all servers and end them", Command::kShutdown, raw);
   shutdown->add_flag("--yes", request.yes, "Really end them");
 
+  CLI::App* clients = AddCommand(app, "clients", "Clients whose writes each lane remembers",
+                                 Command::kClients, raw);
+  CLI::App* evict = AddInnerCommand(clients, "evict", "Free the place of a client that is gone",
+                                    Command::kClientsEvict, Command::kClients, raw);
+  evict->add_option("ID", request.client, "As clients shows it: 32 hexadecimal digits")->required();
+
   CLI::App* topology =
       AddCommand(app, "topology", "The Bruck and recursive-halving maps", Command::kTopology, raw);
   topology->add_option("-n,--world", raw->world,

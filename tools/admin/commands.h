@@ -23,8 +23,10 @@ Status RunTopologyCost(const Request& request, std::string* out);  // asks nobod
 Status RunConfigCheck(const Request& request, std::string* out);   // asks nobody
 Status RunPing(const Request& request, std::string* out);
 Status RunDrain(const Request& request, std::string* out);
-Status RunShutdown(const Request& request, std::string* out);        // kRefused without yes
-Status RunCheckpoint(const Request& request, std::string* out);      // all servers
+Status RunShutdown(const Request& request, std::string* out);      // kRefused without yes
+Status RunClients(const Request& request, std::string* out);       // all servers
+Status RunClientsEvict(const Request& request, std::string* out);  // kNotFound: no server knows it
+Status RunCheckpoint(const Request& request, std::string* out);    // all servers
 Status RunCheckpointList(const Request& request, std::string* out);  // all servers
 Status RunRestore(const Request& request, std::string* out);         // kRefused without yes
 Status RunVerify(const Request& request, std::string* out);  // asks nobody; kCorrupt: findings

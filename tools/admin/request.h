@@ -39,6 +39,8 @@ struct Request {
     kPing,
     kDrain,
     kShutdown,
+    kClients,
+    kClientsEvict,
     kCheckpoint,
     kCheckpointList,
     kRestore,
@@ -78,6 +80,7 @@ struct Request {
   std::string file;                           // config check; verify, export: a folder
   bool yes = false;              // table drop, collection drop, shutdown, restore: without asking
   int only_server = -1;          // drain: the server's rank; -1 all
+  std::string client;            // clients evict: its id
   bool full = false;             // checkpoint: all rows, whatever has changed
   uint32_t number = 0;           // restore: of a checkpoint
   std::string export_format;     // export: ParseExportFormat's names

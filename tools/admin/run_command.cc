@@ -34,6 +34,10 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunDrain(request, out);
     case kShutdown:
       return RunShutdown(request, out);
+    case kClients:
+      return RunClients(request, out);
+    case kClientsEvict:
+      return RunClientsEvict(request, out);
     case kCheckpoint:
       return RunCheckpoint(request, out);
     case kCheckpointList:

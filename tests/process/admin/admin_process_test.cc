@@ -195,6 +195,34 @@ TEST_F(AdminProcess, ShutdownOfAServerThatHangsCostsTheTimeoutOnly) {
   EXPECT_EQ(servers_[0]->Wait(), ProcessEnd{0}) << servers_[0]->Errors();
 }
 
+TEST_F(AdminProcess, ClientsAreListedAndOneThatIsEvictedIsAnsweredSo) {
+  RemoteStoreOptions options;
+  const json status = AdminJson({"status"}, 3);
+  for (const json& node : status.at("nodes")) {
+    if (node.at("role") == "server") options.servers.push_back(node.at("address"));
+  }
+  options.cluster_id = Hash64(std::string_view("admin-test"));
+  auto store = RemoteStore::Connect(options);
+  ASSERT_TRUE(store.ok()) << store.status().ToString();
+  TableSpec spec;
+  spec.name = "t";
+  ASSERT_TRUE((*store)->CreateTable(spec).ok());
+  const json clients = AdminJson({"clients"}).at("clients");
+  ASSERT_EQ(clients.size(), 2U) << "one on each server";
+  for (const char* field : {"server", "lane", "idle_seconds", "pending", "credit_bytes"}) {
+    EXPECT_TRUE(clients[0].at(field).is_number()) << field;
+  }
+  EXPECT_TRUE(clients[0].at("connected"));
+  const std::string id = clients[0].at("client");
+  EXPECT_EQ(clients[1].at("client"), id);
+  EXPECT_THAT(Admin({"clients"}).output, HasSubstr(id));
+  EXPECT_EQ(AdminJson({"clients", "evict", id}).at("clients"), json::array());
+  spec.name = "u";
+  EXPECT_EQ((*store)->CreateTable(spec).code(), StatusCode::kSessionExpired);
+  EXPECT_THAT(Admin({"clients", "evict", id}).errors, HasSubstr("has no place on any server"));
+  EXPECT_EQ(Admin({"clients", "evict", "12"}).end.code, 2);
+}
+
 TEST_F(AdminProcess, ADrainThatIsNotDoneInTimeIsNoLostServer) {
   WriteClusterFile("admin-test", "[timeouts]\nshutdown = \"500ms\"\n");
   // The push of one rank of two: its step has begun, but never closes.

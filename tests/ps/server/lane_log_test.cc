@@ -266,7 +266,7 @@ TEST(LaneLog, AClientThatGivesWayIsExpiredInTheLogFirst) {
   lane.log->appends_until_full = 0;
   const wire::Header header = PutHeader(b, spec, AckLevel::kLogged);
   EXPECT_EQ(lane.AskStatus(header, OneRow()).code(), StatusCode::kDiskFull);
-  EXPECT_TRUE(lane.AskStatus(a.Read(Command::kPing)).ok());
+  EXPECT_TRUE(lane.AskStatus(b.Read(Command::kPing)).ok());
   lane.log->appends_until_full = -1;
   EXPECT_TRUE(lane.AskStatus(header, OneRow()).ok());
   ASSERT_EQ(lane.log->records.size(), 3U);
