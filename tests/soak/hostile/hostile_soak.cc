@@ -32,7 +32,7 @@ constexpr uint64_t kRowBytes = uint64_t{64} << 20;
 constexpr uint64_t kReaders = 300;  // connections that a HostilePeer keeps
 constexpr size_t kHonestClients = 2;
 constexpr TimeNs kPeriod = 3 * kSecond;
-constexpr uint64_t kServiceEvery = 10;  // periods
+constexpr uint64_t kServiceEvery = 2;  // periods
 constexpr TimeNs kBetweenActs = 5 * kMillisecond;
 constexpr double kSlowdownMax = 3;
 constexpr size_t kSamplesMin = 500;  // of a 99th percentile
@@ -42,7 +42,7 @@ SoakClusterOptions ClusterOptions(const HostileSoakOptions& options) {
       .servers = 1,
       .lanes = kLanes,
       .seed = options.seed,
-      .settings = fmt::format("queue_memory = \"{}\"\nmemory = \"{}\"\nlog_bytes_max = \"4GiB\"\n"
+      .settings = fmt::format("queue_memory = \"{}\"\nmemory = \"{}\"\nlog_bytes_max = \"8GiB\"\n"
                               "ttl_steps = 1000\ncold = true\n",
                               kQueueBytes, kRowBytes),
       .http = true,
