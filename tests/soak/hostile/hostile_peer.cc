@@ -25,6 +25,7 @@ constexpr uint32_t kWideDim = 256;
 constexpr const char* kCollection = "hostile";
 constexpr uint64_t kDocuments = 2000;
 constexpr uint32_t kQueries = 2000;
+constexpr uint32_t kCommonToken = 1'000'000;  // of all documents
 
 TableSpec Wide() { return SumTable("hostile-wide", kWideDim); }
 TableSpec Narrow() { return SumTable("hostile-narrow", 1); }
@@ -134,6 +135,7 @@ std::vector<format::ItemChange> HostilePeer::DocumentsOf(size_t lane, uint64_t c
     format::ItemChange change;
     change.is_upsert = true;
     change.id = KeyOf(lane, 10 * kDocuments);
+    change.tokens.push_back(kCommonToken);
     for (uint32_t t = 0; t < tokens; ++t) {
       change.tokens.push_back(static_cast<uint32_t>(random_.Below(100)) + 200 * t);
     }
@@ -346,7 +348,7 @@ uint64_t HostilePeer::Searches() {
   sent += line.Send(wire::Seal(change, {Encoded(DocumentsOf(lane, kDocuments, 3))}));
   wire::SearchQueries queries{.offsets = {0}, .tokens = {}};
   for (uint32_t q = 0; q < kQueries; ++q) {
-    queries.tokens.push_back(q % 100);
+    queries.tokens.push_back(kCommonToken);
     queries.offsets.push_back(queries.tokens.size());
   }
   wire::SearchTerms terms{};
