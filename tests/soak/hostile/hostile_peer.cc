@@ -12,6 +12,7 @@
 #include "proto/control/control.pb.h"
 #include "proto/format/item_change.h"
 #include "proto/wire/collection_payload.h"
+#include "ps/client/collections.h"
 #include "tests/proto/wire_samples.h"
 #include "tests/soak/table_calls.h"
 
@@ -99,15 +100,7 @@ Status HostilePeer::Prepare() {
                                                         .client_name = "hostile"}));
   STRATA_TRY(store->CreateTable(Wide()));
   STRATA_TRY(store->CreateTable(Narrow()));
-  const wire::CollectionDefinition definition{.name = kCollection, .attributes = {}};
-  for (const uint16_t port : target_.lane_ports) {
-    RawLine line(port);
-    line.GreetAsDealer();
-    line.Send(wire::Seal(Write(Command::kCreateCollection),
-                         {wire::EncodeCollections(std::span(&definition, 1))}));
-    Keep(std::move(line));
-  }
-  return {};
+  return Collections(*store).Create({.name = kCollection, .attributes = {}});
 }
 
 uint16_t HostilePeer::AnyPort() {
