@@ -43,6 +43,13 @@ class File {
   virtual Result<uint64_t> Size() const = 0;
 };
 
+// Tells a file or folder from every other that exists at the same time on this machine.
+struct FileId {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool operator==(const FileId&) const = default;
+};
+
 // Paths are as the caller gives them, relative ones to the working directory. Thread-safe. No space
 // and no quota left are kDiskFull everywhere.
 class Disk {
@@ -64,6 +71,11 @@ class Disk {
   virtual Status MakeFolder(const std::string& path) = 0;
   // The names in a folder, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
+  // Which file or folder is at the path now, links followed. kNotFound: there is none. A disk on
+  // which nobody else works need not tell them apart.
+  virtual Result<FileId> IdOf(const std::string& /*path*/) { return FileId(); }
+  // Whether users who neither own the file nor are of its group may read or change it.
+  virtual Result<bool> IsOpenToOthers(const std::string& /*path*/) { return false; }
   // What is free where the folder lies; none: that is not known.
   virtual std::optional<uint64_t> FreeBytes(const std::string& /*folder*/) { return std::nullopt; }
   // Whether Rename can put a file at the path. OK: nothing is there, or a file that may be

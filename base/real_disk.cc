@@ -351,6 +351,18 @@ class PosixDisk : public Disk {
     return names;
   }
 
+  Result<FileId> IdOf(const std::string& path) override {
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0) return DiskError("look at", path, errno);
+    return FileId{.device = info.st_dev, .inode = info.st_ino};
+  }
+
+  Result<bool> IsOpenToOthers(const std::string& path) override {
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0) return DiskError("look at", path, errno);
+    return (info.st_mode & (S_IROTH | S_IWOTH)) != 0;
+  }
+
   std::optional<uint64_t> FreeBytes(const std::string& folder) override {
     std::error_code error;
     const std::filesystem::space_info space = std::filesystem::space(folder, error);

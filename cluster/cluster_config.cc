@@ -192,9 +192,18 @@ constexpr Setting kSettings[] = {
      .programs = kBoth},
     {.key = "server.data",
      .help = "Folder in which a server keeps its state, so that acknowledged writes survive its "
-             "process; each server needs one of its own. Empty: memory only. Relative to the file "
+             "process; each server needs one of its own. Empty: memory only, which a server that a "
+             "machine list names refuses without server.memory_only. Relative to the file "
              "that names it.",
      .flag = "data",
+     .programs = kProgramServer},
+    {.key = "server.memory_only",
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "The servers of a machine list keep their state in memory alone, and lose it when "
+             "their process ends. Without it such a server needs server.data. A server that no "
+             "list names may start without either, and its log has a warning then.",
+     .flag = "memory_only",
      .programs = kProgramServer},
     {.key = "server.log_bytes_max",
      .type = SettingType::kBytes,
@@ -511,6 +520,9 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
                       "found {} here and {} there; leave it out, or write lanes={} there",
                       config.machines.file, config.lanes, lanes, config.lanes));
   }
+  if (config.memory_only && !config.data.empty()) {
+    blame("server.memory_only", "contradicts server.data (--data): leave one of the two out");
+  }
   if (config.cold && config.data.empty()) {
     blame("server.cold", "needs server.data (--data), the folder in which its rows go to disk");
   }
@@ -592,6 +604,7 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.queue_bytes_max = settings.Bytes("server.queue_memory");
   config.server_shared_memory = settings.Bool("server.shared_memory");
   config.data = PathOf(settings, "server.data");
+  config.memory_only = settings.Bool("server.memory_only");
   config.shared_memory = settings.Bool("collective.shared_memory");
   config.log_bytes_max = settings.Bytes("server.log_bytes_max");
   config.checkpoints = PathOf(settings, "server.checkpoints");

@@ -60,6 +60,7 @@ struct ClusterConfig {
   uint64_t queue_bytes_max = 0;      // byte budget of requests waiting in one lane
   bool server_shared_memory = true;  // between servers and their clients of one host
   std::string data;                  // folder; "": memory only
+  bool memory_only = false;          // a server of a list may start without a data folder
   uint64_t log_bytes_max = 0;        // of all lanes; 0: no limit
   std::string checkpoints;           // folder; "": <data>/checkpoints of a lone server
   uint32_t checkpoints_kept = 3;

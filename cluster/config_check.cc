@@ -75,7 +75,8 @@ class Checker {
     int lanes = report_.config.lanes;
     if (!servers.empty()) lanes = std::ranges::max(servers, {}, &Machine::lanes).lanes;
     ClusterConfig started = report_.config;
-    if (servers.size() > 1 && started.data.empty()) started.data = "--data";
+    const bool by_flag = servers.size() > 1 && !started.memory_only;
+    if (by_flag && started.data.empty()) started.data = "--data";
     for (std::string& problem : ServerProblems(started, lanes)) {
       report_.problems.push_back(std::move(problem));
     }

@@ -281,6 +281,7 @@ void HandleCheckpoint(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   const Result<uint32_t> number = CheckpointNumberOf(lane, request);
   if (!number.ok()) return lane.Reply(to, number.status());
+  if (const Status kept = lane.CheckNotLost(); !kept.ok()) return lane.Reply(to, kept);
   CheckpointState& state = lane.checkpoint;
   state.turn.Hear(request.client(), *number, request.now);
   if (*number > state.cut) {

@@ -190,6 +190,7 @@ void HandleCommitCheckpoint(LaneState& lane, Request request) {
         to, Invalid(fmt::format("checkpoint {} cannot be committed: the newest cut here is {}",
                                 *number, lane.checkpoint.cut)));
   }
+  if (const Status kept = lane.CheckNotLost(); !kept.ok()) return lane.Reply(to, kept);
   const CheckpointConfig& config = *lane.config.checkpoints;
   Commit commit;
   commit.draft.number = *number;

@@ -89,6 +89,7 @@ void Fill(const ServerTotals& totals, const LaneSet& lanes, const ServerIdentity
   status->set_clients(static_cast<uint32_t>(totals.clients));
   for (const LaneReport::Table& table : totals.tables) Fill(table, status->add_table());
   status->set_data(identity.data);
+  status->set_data_lost(lanes.data_lost());
   status->set_device(identity.device);
   for (size_t i = 0; i < totals.lanes.size(); ++i) {
     Fill(totals.lanes[i], *lanes.metrics[i], status->add_lane());
@@ -97,6 +98,7 @@ void Fill(const ServerTotals& totals, const LaneSet& lanes, const ServerIdentity
 }
 
 std::string_view StateOf(const LaneSet& lanes, const ServerTotals& totals) {
+  if (!lanes.data_lost().empty()) return "data lost";
   if (lanes.AnyDraining()) return "draining";
   const bool recovering = std::ranges::any_of(
       totals.lanes, [](const LaneReport& lane) { return lane.recovery.has_value(); });

@@ -59,6 +59,8 @@ struct ServerTotals {
 struct LaneSet {
   std::vector<LaneThread*> threads;
   std::vector<LaneMetrics*> metrics;
+  // Why no write is taken any more, as the data folder is gone or another; "" while it is there.
+  std::function<std::string()> data_lost = [] { return std::string(); };
 
   // kDeadlineExceeded when a lane does not report in time.
   Result<ServerTotals> Totals(TimeNs timeout) const;

@@ -27,6 +27,7 @@ Result<uint32_t> NextCut(LaneState& lane, const Request& request, uint32_t least
              fmt::format("checkpoint {} is given up: nothing was heard for {} s of who takes it",
                          over, CheckpointTurn::kSilenceMax / kSecond));
   }
+  STRATA_TRY(lane.CheckNotLost());
   STRATA_TRY(state.turn.Ask(taker, request.now));
   if (state.cut >= wire::kCutMax) return Refused("there is no number left for another checkpoint");
   const uint32_t number = std::max(least, state.cut + 1);

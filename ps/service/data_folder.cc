@@ -8,12 +8,15 @@
 #include <span>
 
 #include "base/human_text.h"
+#include "base/log.h"
+#include "storage/log/segment_files.h"
 
 namespace strata {
 namespace {
 
 constexpr uint64_t kRoomBlock = 4096;  // the nonces that are kept take less than half of it
 static_assert(format::kBootNoncesMax * sizeof("    4294967295,") < kRoomBlock / 2);
+constexpr const char* kCheckpointsName = "checkpoints";
 
 // Of each server: 1 lane; 2, 1 lanes.
 std::string LanesText(const std::vector<uint16_t>& lanes) {
@@ -44,6 +47,14 @@ Status CheckOwner(const format::ServerIdentityFile& found, const DataFolder::Own
   return {};
 }
 
+Status LostPart(const std::string& path, std::string_view what) {
+  return Lost(
+      fmt::format("{} {}: what is written from now on would be lost, so writes are refused; stop "
+                  "this server, put the folder back and start it again, or start it with an empty "
+                  "folder and restore a checkpoint",
+                  path, what));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DataFolder>> DataFolder::Open(Disk& disk, const std::string& path,
@@ -70,6 +81,10 @@ std::string DataFolder::LaneFolder(uint16_t lane) const {
   return fmt::format("{}/lane-{}", path_, lane);
 }
 
+std::string DataFolder::CheckpointsFolder() const {
+  return fmt::format("{}/{}", path_, kCheckpointsName);
+}
+
 std::string DataFolder::CollectionsFolder(uint16_t lane) const {
   return fmt::format("{}/collections-{}", path_, lane);
 }
@@ -88,13 +103,20 @@ Status DataFolder::ReadIdentity(const Owner& owner, const Draw& draw) {
   }
   if (bytes.status().code() != StatusCode::kNotFound) return bytes.status();
   STRATA_ASSIGN(const std::vector<std::string> names, disk_.List(path_));
-  const auto lane = std::ranges::find_if(
-      names, [](const std::string& name) { return name.starts_with("lane-"); });
-  if (lane != names.end()) {
+  const auto state = std::ranges::find_if(names, [](const std::string& name) {
+    return name.starts_with("lane-") || name.starts_with("collections-");
+  });
+  if (state != names.end()) {
     return Corrupt(
-        fmt::format("{} is missing, but {}/{} is there: whose state it is cannot be "
+        fmt::format("{} is missing, but {}/{} exists: whose state it is cannot be "
                     "told; put the file back, or give an empty folder",
-                    file, path_, *lane));
+                    file, path_, *state));
+  }
+  if (std::ranges::find(names, kCheckpointsName) != names.end()) {
+    Log(LogLevel::kWarning,
+        "{} is missing, but {}/{} exists: the server starts without tables; strata-admin "
+        "checkpoint list shows what strata-admin restore can put back",
+        file, path_, kCheckpointsName);
   }
   identity_ = {.cluster = owner.cluster_id,
                .rank = owner.rank,
@@ -148,6 +170,51 @@ Status DataFolder::NoteLanesMade() {
   if (identity_.lanes_made) return {};
   identity_.lanes_made = true;
   return WriteIdentity();
+}
+
+Status DataFolder::NoteParts() {
+  std::vector<std::string> paths = {path_, identity_file_.path()};
+  for (size_t lane = 0; lane < identity_.lane_ports.size(); ++lane) {
+    paths.push_back(LaneFolder(static_cast<uint16_t>(lane)));
+  }
+  newest_.assign(identity_.lane_ports.size(), 0);
+  parts_.clear();
+  for (const std::string& path : paths) {
+    STRATA_ASSIGN(const FileId id, disk_.IdOf(path));
+    parts_.push_back({path, id});
+  }
+  STRATA_ASSIGN(identity_bytes_,
+                ReadFile(disk_, identity_file_.path(), format::kServerIdentityBytesMax));
+  return CheckLogs();
+}
+
+Status DataFolder::CheckParts() {
+  for (const Part& part : parts_) {
+    const Result<FileId> id = disk_.IdOf(part.path);
+    if (id.status().code() == StatusCode::kNotFound) return LostPart(part.path, "is missing");
+    STRATA_TRY(id.status());
+    if (*id != part.id) return LostPart(part.path, "was replaced by another");
+  }
+  const Result<std::string> bytes =
+      ReadFile(disk_, identity_file_.path(), format::kServerIdentityBytesMax);
+  STRATA_TRY(bytes.status());
+  if (*bytes != identity_bytes_) return LostPart(identity_file_.path(), "has another content");
+  return CheckLogs();
+}
+
+// A log's segments come and go, but the newest is there, and none before it becomes the newest.
+Status DataFolder::CheckLogs() {
+  for (size_t lane = 0; lane < newest_.size(); ++lane) {
+    const std::string path = LaneFolder(static_cast<uint16_t>(lane));
+    LogOptions options;
+    options.disk = &disk_;
+    options.folder = path;
+    STRATA_ASSIGN(const LogFolder log, ListLogFolder(options));
+    const Lsn newest = log.segments.empty() ? 0 : log.segments.back().first;
+    if (newest < newest_[lane]) return LostPart(SegmentPath(path, newest_[lane]), "is missing");
+    newest_[lane] = newest;
+  }
+  return {};
 }
 
 Status DataFolder::WriteIdentity() {

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "proto/format/server_identity.h"
 #include "ps/shard/boot_identity.h"
+#include "storage/log/log.h"
 
 namespace strata {
 
@@ -47,6 +48,13 @@ class DataFolder {
   Status NoteLanesMade();
   bool lanes_made() const { return identity_.lanes_made; }
 
+  // Remembers the files and folders that the state lies in, to be called when all of them exist.
+  Status NoteParts();
+  // After NoteParts, on one thread at a time. kLost: one of them is missing, or another one is in
+  // its place, so that what is logged from now on would not be found at the next start. Other
+  // errors say nothing.
+  Status CheckParts();
+
   uint64_t incarnation() const { return identity_.incarnation(); }
   uint64_t lineage() const { return identity_.lineage; }
   BootIdentity boot() const;
@@ -54,6 +62,8 @@ class DataFolder {
   const std::vector<uint16_t>& last_ports() const { return identity_.lane_ports; }
   const std::string& path() const { return path_; }
   std::string LaneFolder(uint16_t lane) const;
+  // Of a server that stands alone.
+  std::string CheckpointsFolder() const;
   // Of the lane's collections, a folder each.
   std::string CollectionsFolder(uint16_t lane) const;
 
@@ -62,12 +72,21 @@ class DataFolder {
   Status ReadIdentity(const Owner& owner, const Draw& draw);
   Status CheckRoom(uint64_t lanes, uint64_t segment_bytes);
   Status WriteIdentity();
+  Status CheckLogs();
+
+  struct Part {
+    std::string path;
+    FileId id;
+  };
 
   Disk& disk_;
   const std::string path_;
   std::unique_ptr<FileLock> lock_;
   format::ServerIdentityFile identity_;
   ReplaceableFile identity_file_;
+  std::vector<Part> parts_;     // as NoteParts found them
+  std::vector<Lsn> newest_;     // of each lane's log the newest segment that was seen; 0: none
+  std::string identity_bytes_;  // of the identity file, likewise
 };
 
 }  // namespace strata

@@ -80,6 +80,7 @@ void HandleWrite(LaneState& lane, Request request) {
     if (known->state == DedupWindow::State::kPending) return JoinParked(lane, request);
     return AnswerWrite(lane, to, known->answer, known->lsn, request.then);
   }
+  if (const Status kept = lane.CheckNotLost(); !kept.ok()) return lane.Reply(to, kept);
   const Result<Applied> applied = Apply(lane, request);
   if (applied.ok() && !applied->has_value()) return;  // it waits
   lane.NoteRoom(applied.status());

@@ -22,6 +22,7 @@
 #include "ps/net/lane_port.h"
 #include "ps/service/control_service.h"
 #include "ps/service/data_folder.h"
+#include "ps/service/folder_watch.h"
 #include "ps/service/lane_thread.h"
 #include "ps/service/search_means.h"
 #include "ps/service/server_metrics.h"
@@ -71,7 +72,8 @@ size_t ConnectionsMax(uint16_t lanes) {
 
 struct Server::Impl {
   ServerOptions options;
-  std::unique_ptr<DataFolder> data;  // null: memory only
+  std::unique_ptr<DataFolder> data;    // null: memory only
+  std::unique_ptr<FolderWatch> watch;  // of `data`
   std::shared_ptr<const wire::ShardMap> map;
   std::unique_ptr<TableFactory> tables;  // outlives the lanes
   std::unique_ptr<ServerSearch> search;  // likewise
@@ -108,6 +110,7 @@ struct Server::Impl {
   Status StartFollowers();
   Status BindLanes();
   Status WaitServing();
+  Status StartWatch();
   Status StartHttp();
   Status StartThreads();
   LaneConfig ConfigOf(uint16_t lane);
@@ -172,6 +175,12 @@ Status Server::Impl::OpenData() {
                                        {.lineage = SystemRandom64(), .nonce = boot.nonce},
                                        LogSizes().segment_bytes));
   STRATA_ASSIGN(boot_id, BootId());
+  watch = std::make_unique<FolderWatch>([this] { return data->CheckParts(); },
+                                        [this](const Status& lost) {
+                                          Log(LogLevel::kError, "{}", lost.message());
+                                          lane_set.Drain(DrainReason::kLost);
+                                        });
+  lane_set.data_lost = [this] { return watch->verdict().message(); };
   identity.incarnation = data->incarnation();
   boot = data->boot();
   identity.data = options.data;
@@ -189,7 +198,7 @@ std::optional<CheckpointConfig> Server::Impl::CheckpointsOf(uint16_t lane) const
     config.base = std::make_shared<ReplaceableFile>(
         *options.disk, fmt::format("{}/{}", data->LaneFolder(lane), format::kLogBaseName));
     const bool alone = options.lanes_per_server.size() == 1;
-    if (config.root.empty() && alone) config.root = data->path() + "/checkpoints";
+    if (config.root.empty() && alone) config.root = data->CheckpointsFolder();
   }
   if (config.root.empty()) return std::nullopt;
   return config;
@@ -337,10 +346,16 @@ Status Server::Impl::WaitServing() {
     if (first.ok()) first = status.Prefixed(fmt::format("lane {}", lane));
   }
   STRATA_TRY(first);
-  if (data != nullptr) STRATA_TRY(data->NoteLanesMade());
+  if (data != nullptr) STRATA_TRY(StartWatch());
   tables->BeginLimit();
   serving = true;
   return {};
+}
+
+Status Server::Impl::StartWatch() {
+  STRATA_TRY(data->NoteLanesMade());
+  STRATA_TRY(data->NoteParts());
+  return watch->Start();
 }
 
 Status Server::Impl::StartHttp() {
@@ -353,6 +368,9 @@ Status Server::Impl::StartHttp() {
   http.Handle("/readyz", [this] {
     if (!serving) {
       return HttpReply{.code = 503, .body = data == nullptr ? "starting\n" : "recovering\n"};
+    }
+    if (const std::string lost = lane_set.data_lost(); !lost.empty()) {
+      return HttpReply{.code = 503, .body = lost + "\n"};
     }
     if (lane_set.AnyDraining()) return HttpReply{.code = 503, .body = "draining\n"};
     if (lane_set.AnyDiskFull()) return HttpReply{.body = "ok, but the disk is full: no writes\n"};
@@ -372,6 +390,7 @@ void Server::Impl::Stop() {
   std::unique_lock lock(stop_mutex);
   if (stopped) return;
   stopped = true;
+  if (watch != nullptr) watch->Stop();
   if (serving) {
     lane_set.Drain(DrainReason::kEnds);
     const TimeNs end = options.clock->Now() + options.shutdown_timeout;

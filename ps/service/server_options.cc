@@ -9,6 +9,17 @@
 namespace strata {
 namespace {
 
+// The others of its cluster would be durable, and this one's part be gone with its process.
+Status CheckKeepsState(const ClusterConfig& config) {
+  if (!config.data.empty() || config.memory_only) return {};
+  return Refused(fmt::format(
+      "{} names the servers of a cluster, and this one has no data folder: all that it holds would "
+      "be lost with its process; name a folder of its own with --data (server.data), or say that "
+      "the cluster's servers keep their state in memory alone with --memory_only "
+      "(server.memory_only = true)",
+      config.machines.file));
+}
+
 Status TakePlace(const ClusterConfig& config, ServerOptions* options) {
   const std::vector<Machine> servers = config.machines.Of(Role::kServer);
   if (servers.empty()) {
@@ -59,6 +70,7 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
   if (!config.machines.machines.empty()) STRATA_TRY(TakePlace(config, &options));
   const auto problems = ServerProblems(config, options.lanes_per_server[options.rank]);
   if (!problems.empty()) return Invalid(fmt::format("{}", fmt::join(problems, "\n")));
+  if (!config.machines.machines.empty()) STRATA_TRY(CheckKeepsState(config));
   return options;
 }
 

@@ -310,10 +310,18 @@ TimeNs Lane::NextTick() const {
 }
 
 void Lane::Drain(DrainReason reason, std::vector<Envelope>* out) {
+  if (state_.draining == DrainReason::kLost) return;
   state_.draining = reason;
   state_.out = out;
   FinishGathered(state_);
-  AnswerEnded(state_, state_.barrier.EndUnbegun(state_.CheckNotDraining()));
+  const Status why = state_.CheckNotDraining();
+  if (reason == DrainReason::kLost) {
+    EndSaving(state_, why);
+    EndWaitingChanges(state_, why);
+    AnswerEnded(state_, state_.barrier.EndAll(why));
+  } else {
+    AnswerEnded(state_, state_.barrier.EndUnbegun(why));
+  }
   state_.out = nullptr;
 }
 

@@ -107,8 +107,17 @@ Status LaneState::CheckOwned(std::span<const Key> keys) const {
   return {};
 }
 
+Status LaneState::CheckNotLost() const {
+  if (draining != DrainReason::kLost) return {};
+  return Refused(fmt::format(
+      "server {} has lost its data folder: it takes no writes and no checkpoints any more; its "
+      "log and strata-admin status say what is missing and how to go on",
+      config.name.server));
+}
+
 Status LaneState::CheckNotDraining() const {
   if (!draining) return {};
+  if (*draining == DrainReason::kLost) return CheckNotLost();
   if (*draining == DrainReason::kEnds && config.durable) {
     return Unavailable(
         fmt::format("server {} is shutting down; it goes on from here when it is "

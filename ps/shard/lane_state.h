@@ -116,6 +116,7 @@ struct Recovery {
 enum class DrainReason : uint8_t {
   kAsked,  // an operator wants the server idle
   kEnds,   // the process ends; with a log another one goes on, and clients wait for it
+  kLost,   // what is logged would not be found again: for good, and for steps that have begun, too
 };
 
 // A client that has a place among those whose writes the lane remembers.
@@ -198,6 +199,8 @@ struct LaneState {
   Result<std::shared_ptr<Collection>> FindCollection(const wire::Header& header) const;
   // kRefused names a key's shard, its owner and the epoch when a key is not this lane's.
   Status CheckOwned(std::span<const Key> keys) const;
+  // kRefused once what the lane logs would not be found again.
+  Status CheckNotLost() const;
   // kRefused while the lane drains, or kUnavailable when its state will be back.
   Status CheckNotDraining() const;
 

@@ -95,6 +95,20 @@ TEST_P(DiskContractTest, AppendsThatWereBegunAreReadOnceFinished) {
   EXPECT_EQ(*ReadFile(disk_, Path("a"), 16 << 20), model + "end");
 }
 
+TEST(RealDiskTest, AFileThatTakesAnothersPlaceHasAnotherId) {
+  const TempFolder folder;
+  const std::string path = folder.File("a");
+  EXPECT_EQ(RealDisk().IdOf(path).status().code(), StatusCode::kNotFound);
+  WriteWholeFile(path, "text");
+  const Result<FileId> id = RealDisk().IdOf(path);
+  ASSERT_TRUE(id.ok()) << id.status().ToString();
+  WriteWholeFile(path, "other text");
+  EXPECT_EQ(*RealDisk().IdOf(path), *id);
+  WriteWholeFile(folder.File("b"), "text");
+  ASSERT_TRUE(RealDisk().Rename(folder.File("b"), path).ok());
+  EXPECT_FALSE(*RealDisk().IdOf(path) == *id);
+}
+
 TEST_P(DiskContractTest, CreateEmptiesAnOldFile) {
   Write("a", "a long old text");
   Write("a", "new");

@@ -67,7 +67,7 @@ Status SoakServers::StartServers() {
 void SoakServers::StartServer(uint32_t rank, std::map<std::string, std::string> environment) {
   ProcessOptions process{.arguments = {"--config=" + config(), fmt::format("--rank={}", rank)},
                          .environment = std::move(environment)};
-  if (options_.data) process.arguments.push_back("--data=" + DataFolder(rank));
+  process.arguments.push_back(options_.data ? "--data=" + DataFolder(rank) : "--memory_only");
   servers_[rank] = std::make_unique<Process>(ProgramPath("strata-server"), std::move(process));
 }
 

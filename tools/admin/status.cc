@@ -59,6 +59,7 @@ Json ToJson(const control::ServerStatus& server) {
           {"log_bytes", LogBytes(server)},
           {"recovered", Recovered(server)},
           {"disk_full", NoRoom(server)},
+          {"data_lost", server.data_lost()},
           {"device", server.device()}};
 }
 
@@ -114,6 +115,7 @@ std::string Details(const control::NodeStatus& status) {
     if (const double recovered = Recovered(server); recovered < 1) {
       details = fmt::format("{:.0f} % of its state is back; {}", 100 * recovered, details);
     }
+    if (!server.data_lost().empty()) details = "writes refused: " + server.data_lost();
     if (!NoRoom(server).empty()) details = "disk full: writes refused; " + details;
     return details;
   }

@@ -147,7 +147,7 @@ def start_server(processes, cluster, rank, options=()):
                                               f"--rank={rank}", *options])
 
 
-def start_servers(processes, cluster, options=lambda rank: ()):
+def start_servers(processes, cluster, options=lambda rank: ["--memory_only"]):
     for rank in range(SERVERS):
         start_server(processes, cluster, rank, options(rank))
     deadline = time.monotonic() + START_SECONDS_MAX

@@ -38,6 +38,8 @@ class AdminFixture : public ::testing::Test {
       if (data == AdminData::kFolders) {
         words.push_back(fmt::format("--data={}/data-{}", folder_.path(), rank));
         words.push_back("--checkpoints=" + checkpoints());
+      } else {
+        words.push_back("--memory_only");
       }
       servers_.push_back(std::make_unique<Process>(ProgramPath("strata-server"),
                                                    ProcessOptions{.arguments = std::move(words)}));

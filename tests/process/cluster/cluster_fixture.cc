@@ -30,6 +30,8 @@ void ClusterFixture::StartServer(int rank) {
     options.arguments.push_back(
         fmt::format("--data={}", folder_.File(fmt::format("data-{}", rank))));
     options.arguments.push_back("--checkpoints=" + folder_.File("checkpoints"));
+  } else {
+    options.arguments.push_back("--memory_only");
   }
   place = std::make_unique<Process>(ProgramPath("strata-server"), std::move(options));
   ASSERT_TRUE(place->WaitForOutput("ready")) << place->Errors();

@@ -170,6 +170,16 @@ TableSpec ZeroSpec() {
 }
 
 // More rows than memory has room for: each is pushed to twice, before and after the server died.
+TEST(DurableServer, CheckpointsWithoutAnIdentityAreSaid) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder.File("data/checkpoints"));
+  Daemon daemon({"--port=0", "--data=" + folder.File("data")});
+  daemon.ExpectOrderlyEnd();
+  EXPECT_THAT(daemon.process().Errors(),
+              HasSubstr("/identity is missing, but " + folder.File("data/checkpoints") +
+                        " exists: the server starts without tables"));
+}
+
 TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
   constexpr size_t kBatch = 10'000, kBatches = 20;
   const TempFolder folder;

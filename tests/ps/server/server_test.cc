@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <functional>
 #include <future>
 #include <map>
 #include <random>
@@ -19,9 +21,11 @@
 #include "proto/control/control.pb.h"
 #include "ps/client/collections.h"
 #include "ps/client/control_call.h"
+#include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
 #include "tests/ps/server/raw_peer.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace strata {
 namespace {
@@ -366,6 +370,78 @@ TEST(Server, DrainRefusesWritesAndReadyzSaysSo) {
   std::vector<float> rows(4);
   EXPECT_TRUE(SubmitAndWait(*store, Lookup(Spec("t"), keys, rows)).status.ok());
   EXPECT_NE(HttpGet((*server)->http_port(), "/readyz").find("503"), std::string::npos);
+}
+
+// What happens to the folder of a server that runs, and what the server calls it.
+struct FolderLoss {
+  const char* name;
+  std::function<void(const std::string& data)> happens;
+  const char* said;
+};
+
+class ServerFolderLoss : public testing::TestWithParam<FolderLoss> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, ServerFolderLoss,
+    testing::Values(
+        FolderLoss{"Removed", [](const std::string& data) { std::filesystem::remove_all(data); },
+                   " is missing"},
+        FolderLoss{"Moved",
+                   [](const std::string& data) { std::filesystem::rename(data, data + "-old"); },
+                   " is missing"},
+        FolderLoss{"ALanesFolder",
+                   [](const std::string& data) { std::filesystem::remove_all(data + "/lane-1"); },
+                   "/lane-1 is missing"},
+        FolderLoss{"TheIdentity",
+                   [](const std::string& data) { std::filesystem::remove(data + "/identity"); },
+                   "/identity is missing"},
+        FolderLoss{"ASegment",
+                   [](const std::string& data) {
+                     std::filesystem::remove(data + "/lane-0/segment-00000000000000000001.log");
+                   },
+                   "/lane-0/segment-00000000000000000001.log is missing"},
+        FolderLoss{"ReplacedByACopy",
+                   [](const std::string& data) {
+                     std::filesystem::copy(data, data + "-copy",
+                                           std::filesystem::copy_options::recursive);
+                     std::filesystem::remove_all(data);
+                     std::filesystem::rename(data + "-copy", data);
+                   },
+                   " was replaced by another"},
+        FolderLoss{
+            "AnotherContent",
+            [](const std::string& data) { WriteWholeFile(data + "/identity", "of another boot"); },
+            "/identity has another content"}),
+    [](const auto& way) { return std::string(way.param.name); });
+
+TEST_P(ServerFolderLoss, EndsWritesAndIsSaid) {
+  const TempFolder folder;
+  ServerOptions options = Options(2);
+  options.data = folder.File("data");
+  options.log_bytes_max = uint64_t{8} << 20;
+  const auto server = Server::Start(options);
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  const std::unique_ptr<RemoteStore> store = Connect(**server);
+  ASSERT_TRUE(store->CreateTable(Spec("t")).ok());
+  EXPECT_NE(HttpGet((*server)->http_port(), "/readyz").find("200"), std::string::npos);
+  GetParam().happens(options.data);
+  const auto ready = [&] { return HttpGet((*server)->http_port(), "/readyz"); };
+  ASSERT_TRUE(WaitUntil([&] { return ready().find("503") != std::string::npos; }));
+  EXPECT_NE(ready().find(GetParam().said), std::string::npos) << ready();
+  const std::vector<Key> keys = {1, 2, 3, 4};
+  const std::vector<float> gradients(16, 1.0F);
+  const Outcome refused = SubmitAndWait(*store, Update(Spec("t"), keys, gradients));
+  EXPECT_EQ(refused.status.code(), StatusCode::kRefused) << refused.status.ToString();
+  EXPECT_EQ(store->CreateTable(Spec("other")).code(), StatusCode::kRefused);
+  RemoteCheckpointer checkpointer(*store);
+  EXPECT_EQ(checkpointer.Cut(RealClock().Now() + 2 * kSecond).status().code(),
+            StatusCode::kRefused);
+  std::vector<float> rows(16);
+  EXPECT_TRUE(SubmitAndWait(*store, Lookup(Spec("t"), keys, rows)).status.ok());
+  const Result<control::NodeStatus> status = AskStatus(**server);
+  ASSERT_TRUE(status.ok()) << status.status().ToString();
+  EXPECT_EQ(status->state(), "data lost");
+  EXPECT_NE(status->server().data_lost().find(GetParam().said), std::string::npos);
 }
 
 TEST(Server, ADrainThatCannotEndSaysSoAndShutdownGoesOnAnyway) {
