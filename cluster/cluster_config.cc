@@ -222,8 +222,9 @@ constexpr Setting kSettings[] = {
     {.key = "server.checkpoints_kept",
      .type = SettingType::kInt,
      .default_value = "3",
-     .help = "How many of the newest checkpoints stay, of those that jobs take and as many of "
-             "those by strata-admin, besides those that they build on and those that logs begin "
+     .help = "How many of the newest checkpoints stay: of each of the last 16 jobs that took one, "
+             "and as many of those by strata-admin, besides those that they build on and those "
+             "that logs begin "
              "behind.",
      .min = 2,
      .max = 1e6},

@@ -72,7 +72,7 @@ class ClusterSession final : public Session {
           "checkpoint.folder has no effect with servers: checkpoints lie where server.checkpoints "
           "says");
     }
-    return std::unique_ptr<Checkpointer>(std::make_unique<RemoteCheckpointer>(*store_));
+    return std::unique_ptr<Checkpointer>(std::make_unique<RemoteCheckpointer>(*store_, job.name));
   }
 
   Status Close(const Status& outcome) override {

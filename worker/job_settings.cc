@@ -76,11 +76,8 @@ constexpr Setting Choice(std::string_view key, std::string_view choices,
 
 constexpr Setting kJobRows[] = {
     Row("job.name", kText, "job",
-        "The job's name. Its tables' names begin with it, so that two jobs share a cluster, but "
-        "not "
-        "each its own resume (docs/durability.md, Limits): 1 to 64 characters of A-Z, a-z, 0-9, "
-        "'_', "
-        "'.' and '-'."),
+        "The job's name. Its tables' names begin with it, so that several jobs share a cluster and "
+        "resume independently: 1 to 64 characters of A-Z, a-z, 0-9, '_', '.' and '-'."),
     Row("job.seed", kInt, "1",
         "Seeds initial values and the order of the rows. The same seed, data and number of workers "
         "give a model that is equal to the bit, on any number of servers.",

@@ -78,39 +78,10 @@ Result<uint64_t> FindCheckpoint(Checkpointer& checkpointer, const std::string& f
                                        newest.number, newest.damage)));
 }
 
-Result<bool> HasTable(TableStore& store, const std::string& name) {
-  STRATA_ASSIGN(const std::vector<TableSpec> tables, store.ListTables());
-  return std::ranges::any_of(tables, [&](const TableSpec& table) { return table.name == name; });
-}
-
-// A checkpoint is of all tables.
-Status CheckNoOthersTables(TableStore& store, const std::string& own, uint64_t number) {
-  STRATA_ASSIGN(const std::vector<TableSpec> tables, store.ListTables());
-  for (const TableSpec& table : tables) {
-    if (table.name == own) continue;
-    return Refused(fmt::format(
-        "going on from checkpoint {} would put all tables of the servers back to it, '{}' too, "
-        "which is not this job's: drop it with: strata-admin table drop {} --yes, or begin anew "
-        "with checkpoint.resume=false",
-        number, table.name, table.name));
-  }
-  return {};
-}
-
-Status Restore(Checkpointer& checkpointer, TableStore& store, const std::string& table,
-               uint32_t number, TimeNs now) {
-  STRATA_TRY(CheckNoOthersTables(store, table, number));
-  STRATA_TRY(WithWayOn(number, checkpointer.Restore(number, now + kRestoreTimeout)));
-  STRATA_ASSIGN(const bool there, HasTable(store, table));
-  if (there) return {};
-  return Corrupt(fmt::format("checkpoint {} does not hold the job's table '{}'", number, table));
-}
-
 }  // namespace
 
-Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, TableStore& store,
-                                         Group& group, const Clock& clock,
-                                         const ResumeOptions& options) {
+Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, Group& group,
+                                         const Clock& clock, const ResumeOptions& options) {
   STRATA_CHECK((checkpointer != nullptr) == (group.rank() == 0));
   const TimeNs deadline = clock.Now() + kAnswerTimeout;
   Result<uint64_t> found = 0;
@@ -139,7 +110,9 @@ Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, TableStore&
   }
   Status restored;
   if (checkpointer != nullptr) {
-    restored = Restore(*checkpointer, store, options.table, run.checkpoint, clock.Now());
+    // A checkpoint is of all tables: those of others go on as they are.
+    restored = WithWayOn(number, checkpointer->RestoreTable(run.checkpoint, options.table,
+                                                            clock.Now() + kRestoreTimeout));
   }
   STRATA_TRY(AgreeOnStatus(group, restored));
   return std::optional(std::move(run));

@@ -1,4 +1,4 @@
-// Resume: finds the checkpoint that a training run goes on from, and puts the store back to it.
+// Resume: finds the checkpoint that a training run goes on from, and puts its table back to it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "cluster/collective/group.h"
 #include "storage/checkpoint/checkpointer.h"
-#include "storage/table.h"
 #include "worker/ctr/trainer.h"
 
 namespace strata {
@@ -25,14 +24,14 @@ struct ResumeOptions {
   uint64_t epochs = 0;
 };
 
-// Puts the store back to the newest checkpoint that bears the job's name; nothing when there is
-// none. `checkpointer` is rank 0's, null on the others; every rank calls it and gets the same.
+// Puts the job's table back to the newest checkpoint that bears the job's name; nothing when there
+// is none. Other tables stay as they are. `checkpointer` is rank 0's, null on the others; every
+// rank calls it and gets the same.
 //
 // kCorrupt: it is damaged, or there is none but a damaged one that may be the job's; how to go on
 // is said. kInvalid: that checkpoint is of another run, with the first difference, or lies behind
-// the last epoch. kRefused: the store holds tables of others, which would be put back too.
-Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, TableStore& store,
-                                         Group& group, const Clock& clock,
-                                         const ResumeOptions& options);
+// the last epoch.
+Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, Group& group,
+                                         const Clock& clock, const ResumeOptions& options);
 
 }  // namespace strata

@@ -162,7 +162,7 @@ class TrainTask {
       context_.board.SetState("restoring");
       STRATA_ASSIGN(
           resumed_,
-          Resume(checkpointer_.get(), context_.session.store(), group_, context_.clock,
+          Resume(checkpointer_.get(), group_, context_.clock,
                  {.fingerprint = fingerprint_, .table = table.name, .epochs = job_.epochs}));
     }
     if (!resumed_.has_value()) {

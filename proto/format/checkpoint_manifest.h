@@ -69,7 +69,7 @@ struct CheckpointManifest {
   uint32_t parent = 0;  // the newest that a table builds on; 0: full
   uint64_t cluster = 0;
   uint64_t wall_unix_ns = 0;
-  std::string job;               // text of the job, as far as known
+  std::string job;               // name of the job that took it; "": not known
   wire::ShardMap shards;         // which lane held which shard
   std::vector<PartEntry> parts;  // by (server, lane), one for each lane of `shards`
   std::vector<AttachmentEntry> attachments;

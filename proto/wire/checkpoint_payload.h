@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/message_port.h"
@@ -28,6 +29,10 @@ struct NamedBlock {
 };
 Frame EncodeNamedBlocks(std::span<const NamedBlock> blocks);
 Result<std::vector<NamedBlock>> DecodeNamedBlocks(const Frame& frame);
+
+// The block of COMMIT_CHECKPOINT's second frame that holds the name of the job that takes the
+// checkpoint. It is no attachment: the manifest has it.
+inline constexpr std::string_view kJobNameBlock = "job-name";
 
 // LIST_CHECKPOINTS, newest first.
 struct CheckpointEntry {

@@ -52,4 +52,9 @@ const CommandInfo* FindCommand(uint16_t number) {
   return nullptr;
 }
 
+uint8_t RequestFramesMax(const CommandInfo& info) {
+  const bool may_name_table = info.command == Command::kRestore;
+  return static_cast<uint8_t>(info.request_frames + (may_name_table ? 1 : 0));
+}
+
 }  // namespace strata::wire

@@ -28,7 +28,8 @@
 //   LIST_CHECKPOINTS   -                         list of checkpoints; with the
 //                                                flag full also damaged ones
 //   READ_ATTACHMENT    its name (number)         its bytes
-//   RESTORE            - (number)                -
+//   RESTORE            - (number), or the name   -
+//                      of one table
 //   CONTROL            protobuf                  protobuf
 //   CREATE_COLLECTION  collection definition     -
 //   DROP_COLLECTION    - (header: table)         -
@@ -70,6 +71,8 @@ struct CommandInfo {
 };
 std::span<const CommandInfo> CommandTable();
 const CommandInfo* FindCommand(uint16_t number);  // null: no such command
+// The most payload frames of a request; request_frames is the least.
+uint8_t RequestFramesMax(const CommandInfo& info);
 
 // HELLO: who is there. Sent by a client to every server before anything else.
 struct HelloRequest {

@@ -165,7 +165,7 @@ Header ReadFields(const std::byte* in) {
 Status CheckFrameCount(const Header& h) {
   const CommandInfo& info = *FindCommand(static_cast<uint16_t>(h.command));
   int least = info.request_frames;
-  int most = info.request_frames;
+  int most = RequestFramesMax(info);
   if (h.is(kFlagReply)) {
     least = h.status == 0 ? info.reply_frames_min : 1;
     most = h.status == 0 ? info.reply_frames_max : 1;

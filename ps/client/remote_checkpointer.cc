@@ -54,12 +54,15 @@ Result<std::vector<CheckpointInfo>> DamagedIn(const wire::Received& reply) {
 Frame BytesOf(std::string_view text) { return Frame::Copy(std::as_bytes(std::span(text))); }
 
 Result<Message> CommitPayload(const std::vector<wire::Received>& saved,
-                              std::span<const Attachment> attachments) {
+                              std::span<const Attachment> attachments, const std::string& job) {
   std::vector<Frame> parts;
   for (const wire::Received& reply : saved) parts.push_back(reply.payload[0]);
   std::vector<wire::NamedBlock> blocks;
   for (const Attachment& attachment : attachments) {
     blocks.push_back({attachment.name, BytesOf(attachment.bytes)});
+  }
+  if (!job.empty()) {
+    blocks.push_back({std::string(wire::kJobNameBlock), BytesOf(job)});
   }
   Message payload = {wire::EncodeBlocks(parts), wire::EncodeNamedBlocks(blocks)};
   constexpr size_t kBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
@@ -114,7 +117,7 @@ Status RemoteCheckpointer::Commit(uint32_t number, bool full,
                                    .flags = full ? uint32_t{wire::kFlagFull} : 0,
                                    .number = number,
                                    .deadline = deadline}));
-  STRATA_ASSIGN(Message payload, CommitPayload(saved, attachments));
+  STRATA_ASSIGN(Message payload, CommitPayload(saved, attachments, job_));
   return caller_
       .CallLanes({.command = Command::kCommitCheckpoint,
                   .number = number,
@@ -187,6 +190,16 @@ Result<std::string> RemoteCheckpointer::ReadAttachment(uint32_t number, const st
 
 Status RemoteCheckpointer::Restore(uint32_t number, TimeNs deadline) {
   return caller_.CallLanes({.command = Command::kRestore, .number = number, .deadline = deadline})
+      .status();
+}
+
+Status RemoteCheckpointer::RestoreTable(uint32_t number, const std::string& table,
+                                        TimeNs deadline) {
+  return caller_
+      .CallLanes({.command = Command::kRestore,
+                  .number = number,
+                  .payload = {BytesOf(table)},
+                  .deadline = deadline})
       .status();
 }
 

@@ -2,6 +2,9 @@
 // "Checkpoints", has the exchange.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "ps/client/lane_caller.h"
 #include "storage/checkpoint/checkpointer.h"
 
@@ -12,7 +15,9 @@ namespace strata {
 // kLost.
 class RemoteCheckpointer final : public Checkpointer {
  public:
-  explicit RemoteCheckpointer(LaneCaller& caller) : caller_(caller) {}
+  // `job`: the name of the job whose checkpoints it takes, "" without one.
+  explicit RemoteCheckpointer(LaneCaller& caller, std::string job = {})
+      : caller_(caller), job_(std::move(job)) {}
 
   // Waits for whoever else takes a checkpoint of the cluster. Once it has returned, all messages of
   // the caller's client carry the cut.
@@ -26,6 +31,7 @@ class RemoteCheckpointer final : public Checkpointer {
                                      TimeNs deadline) override;
   // Lane by lane: nobody else should write meanwhile.
   Status Restore(uint32_t number, TimeNs deadline) override;
+  Status RestoreTable(uint32_t number, const std::string& table, TimeNs deadline) override;
 
  private:
   Status Commit(uint32_t number, bool full, std::span<const Attachment> attachments,
@@ -33,6 +39,7 @@ class RemoteCheckpointer final : public Checkpointer {
   void Trim(uint32_t number, TimeNs deadline);
 
   LaneCaller& caller_;
+  const std::string job_;
 };
 
 }  // namespace strata

@@ -12,6 +12,7 @@
 #include "ps/service/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/checkpoint_marks.h"
+#include "storage/table_spec.h"
 
 namespace strata {
 namespace {
@@ -48,7 +49,12 @@ Status DecodeCommit(const Message& payload, Commit* commit) {
                                format::kAttachmentsMax));
   }
   for (wire::NamedBlock& block : blocks) {
-    commit->attachments.push_back({std::move(block.name), Text(block.bytes)});
+    if (block.name == wire::kJobNameBlock) {
+      commit->draft.job = Text(block.bytes);
+      STRATA_TRY(ValidateName("attachment job-name", commit->draft.job));
+    } else {
+      commit->attachments.push_back({std::move(block.name), Text(block.bytes)});
+    }
   }
   return {};
 }

@@ -1,6 +1,6 @@
-// RESTORE: all tables are replaced by what a checkpoint holds for this lane. A write like others,
-// but that its tables are loaded in the background first; meanwhile the lane is not there for
-// others.
+// RESTORE: all tables, or the one that it names, are replaced by what a checkpoint holds for this
+// lane. A write like others, but that its tables are loaded in the background first; meanwhile the
+// lane is not there for others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +9,12 @@
 #include "ps/service/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/checkpoint_marks.h"
+#include "storage/table_spec.h"
 
 namespace strata {
 namespace {
 
-LaneLoad LoadOf(const LaneState& lane, uint32_t number, bool is_marked) {
+LaneLoad LoadOf(const LaneState& lane, uint32_t number, const std::string& table, bool is_marked) {
   return {.from = *lane.config.checkpoints,
           .cluster_id = lane.config.cluster_id,
           .number = number,
@@ -21,7 +22,27 @@ LaneLoad LoadOf(const LaneState& lane, uint32_t number, bool is_marked) {
           .index = lane.index,
           .with_image = false,
           .is_marked = is_marked,
+          .table = table,
           .make_table = lane.config.make_table};
+}
+
+// The only table that the request is about; "": all.
+Result<std::string> TableNameOf(const Request& request) {
+  if (request.payload.empty()) return std::string();
+  const std::span<const std::byte> bytes = request.payload[0].bytes();
+  std::string name(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  STRATA_TRY(ValidateName("table name", name));
+  return name;
+}
+
+// A table of another name may have the id of the one that is to be put back.
+Status CheckPlace(const LaneState& lane, const std::string& table) {
+  const auto found = lane.tables.find(ShortId(TableIdOf(table)));
+  if (table.empty() || found == lane.tables.end()) return {};
+  const std::string& present = found->second->spec().name;
+  if (present == table) return {};
+  return AlreadyExists(fmt::format("the names '{}' and '{}' have the same table id {:#010x}", table,
+                                   present, found->first));
 }
 
 format::Digest DigestOf(const format::CheckpointManifest& manifest) {
@@ -39,15 +60,31 @@ Status Keep(const LaneLoad& load) {
   return MarkNeeded(*load.from.disk, load.from.root, load.number, load.map->lanes[load.index]);
 }
 
-// From now on the lane holds these tables. Windows and groups stay: they are about the lane's life.
-void Replace(LaneState& lane, uint32_t number, Tables tables) {
-  const Status reason =
-      Cancelled(fmt::format("the tables were replaced by those of checkpoint {}", number));
-  EndSaving(lane, reason);
+void ReplaceAll(LaneState& lane, Tables tables, const Status& reason) {
   AnswerEnded(lane, lane.barrier.EndAll(reason));
   for (const auto& [id, table] : lane.tables) lane.NotePast(*table);
   lane.tables = std::move(tables);
   lane.last_push.clear();
+}
+
+void ReplaceOne(LaneState& lane, Tables tables, const Status& reason) {
+  const auto loaded = tables.begin();
+  AnswerEnded(lane, lane.barrier.EndTable(loaded->first, reason));
+  std::unique_ptr<LocalTable>& place = lane.tables[loaded->first];
+  if (place != nullptr) lane.NotePast(*place);
+  place = std::move(loaded->second);
+  lane.last_push.erase(loaded->first);
+}
+
+// From now on the lane holds these tables, with `table` that one instead of its own. Windows and
+// groups stay: they are about the lane's life.
+void Replace(LaneState& lane, uint32_t number, const std::string& table, Tables tables) {
+  const Status reason = Cancelled(
+      fmt::format("{} replaced by {} of checkpoint {}",
+                  table.empty() ? "the tables were" : fmt::format("table '{}' was", table),
+                  table.empty() ? "those" : "that", number));
+  EndSaving(lane, reason);
+  (table.empty() ? ReplaceAll : ReplaceOne)(lane, std::move(tables), reason);
   CheckpointState& state = lane.checkpoint;
   state.restored.insert(number);
   // Cuts never fall: what is written from now on is behind all of them.
@@ -55,17 +92,18 @@ void Replace(LaneState& lane, uint32_t number, Tables tables) {
   // The next checkpoint is full: a lane of other shards may have saved what was restored.
   state.increment_base = state.cut_base = 0;
   state.restored_cut = state.cut;
-  for (const auto& [id, table] : lane.tables) table->SetEpoch(state.cut);
+  for (const auto& [id, replaced] : lane.tables) replaced->SetEpoch(state.cut);
   lane.KeepTablesToShares();
 }
 
-Result<Lsn> Apply(LaneState& lane, const wire::Header& request, LoadedLane loaded) {
+Result<Lsn> Apply(LaneState& lane, const Restoring& restoring, LoadedLane loaded) {
   RecordBody body;
   const uint32_t number = loaded.manifest.number;
-  const std::vector<std::byte> bytes = EncodeRestored({request, number, DigestOf(loaded.manifest)});
+  const std::vector<std::byte> bytes =
+      EncodeRestored({restoring.request, number, DigestOf(loaded.manifest), restoring.table});
   body.Add(bytes);
   STRATA_ASSIGN(const Lsn lsn, lane.Append(RecordKind::kRestored, body.pieces()));
-  Replace(lane, number, std::move(loaded.tables));
+  Replace(lane, number, restoring.table, std::move(loaded.tables));
   return lsn;
 }
 
@@ -77,7 +115,8 @@ void Finish(LaneState& lane, const std::shared_ptr<Restoring>& restoring,
   const wire::Header& request = restoring->request;
   const ClientId client{request.client_hi, request.client_lo};
   const uint64_t number = request.cursor;
-  const Result<Lsn> lsn = loaded.ok() ? Apply(lane, request, std::move(*loaded)) : loaded.status();
+  const Result<Lsn> lsn =
+      loaded.ok() ? Apply(lane, *restoring, std::move(*loaded)) : loaded.status();
   if (lsn.ok()) {
     lane.dedup.Decide(client, request.sequence, {}, *lsn);
   } else {
@@ -119,13 +158,16 @@ Result<Applied> BeginRestore(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   if (lane.checkpoint.restoring != nullptr) return LoadsCheckpoint(lane);
   STRATA_ASSIGN(const uint32_t number, CheckpointNumberOf(lane, request));
+  STRATA_ASSIGN(const std::string table, TableNameOf(request));
+  STRATA_TRY(CheckPlace(lane, table));
   lane.dedup.Park(request.client(), request.header.sequence);
   const auto restoring = std::make_shared<Restoring>();
   restoring->request = request.header;
+  restoring->table = table;
   restoring->waiting = {request.reply_to()};
   restoring->begun = lane.config.checkpoints->clock->Now();
   lane.checkpoint.restoring = restoring;
-  lane.InBackground([restoring, load = LoadOf(lane, number, false)]() -> Finished::Then {
+  lane.InBackground([restoring, load = LoadOf(lane, number, table, false)]() -> Finished::Then {
     // Before it is loaded, and long before the lane's log names it.
     const Status stays = Keep(load);
     auto loaded = std::make_shared<Result<LoadedLane>>(stays);
@@ -157,7 +199,7 @@ Status ReplayRestored(LaneState& lane, const LogRecord& record, TimeNs now) {
                     "that holds it",
                     restored.number));
   }
-  STRATA_ASSIGN(LoadedLane loaded, LoadLane(LoadOf(lane, restored.number, true)));
+  STRATA_ASSIGN(LoadedLane loaded, LoadLane(LoadOf(lane, restored.number, restored.table, true)));
   if (DigestOf(loaded.manifest) != restored.digest) {
     return Corrupt(
         fmt::format("checkpoint {} is not the one that was restored: its manifest has "
@@ -165,7 +207,7 @@ Status ReplayRestored(LaneState& lane, const LogRecord& record, TimeNs now) {
                     restored.number, format::DigestText(DigestOf(loaded.manifest)),
                     format::DigestText(restored.digest)));
   }
-  Replace(lane, restored.number, std::move(loaded.tables));
+  Replace(lane, restored.number, restored.table, std::move(loaded.tables));
   const wire::Header& header = restored.header;
   lane.dedup.Restore({header.client_hi, header.client_lo}, header.sequence, header.settled_below,
                      {}, record.lsn, now);

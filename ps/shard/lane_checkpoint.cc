@@ -15,6 +15,9 @@ class Target : public LoadTarget {
       : load_(load), tables_(to.tables), image_(to.image) {}
 
   bool Owns(uint32_t shard) const override { return load_.map->owner[shard] == load_.index; }
+  bool Wants(const std::string& table) const override {
+    return load_.table.empty() || table == load_.table;
+  }
   Result<LocalTable*> Table(const TableSpec& spec) override {
     std::unique_ptr<LocalTable>& table = tables_[ShortId(spec.id())];
     if (table == nullptr) {
@@ -51,6 +54,10 @@ Result<LoadedLane> LoadLane(const LaneLoad& load) {
   if (load.with_image && loaded.manifest.FindPart(name.server, name.lane) == nullptr) {
     return NotFound(fmt::format("checkpoint {} has no part of server {} lane {}", load.number,
                                 name.server, name.lane));
+  }
+  if (!load.table.empty() && loaded.tables.empty()) {
+    return NotFound(
+        fmt::format("checkpoint {} does not hold the table '{}'", load.number, load.table));
   }
   for (const auto& [id, table] : loaded.tables) table->ForgetErased(load.number);
   return loaded;

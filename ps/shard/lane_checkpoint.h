@@ -55,6 +55,7 @@ struct LaneLoad {
   uint16_t index = 0;  // of the lane in it
   bool with_image = false;
   bool is_marked = false;  // the lane has marked it before (storage/checkpoint/checkpoint_marks.h)
+  std::string table = {};  // the only one that is wanted; "": all
   MakeTable make_table;
 };
 struct LoadedLane {
@@ -62,7 +63,8 @@ struct LoadedLane {
   Tables tables;
   std::string image;  // with_image
 };
-// Any thread. Errors name file, offset, expected and found.
+// Any thread. Errors name file, offset, expected and found; kNotFound: the checkpoint, or the only
+// table that is wanted, does not exist.
 Result<LoadedLane> LoadLane(const LaneLoad& load);
 
 // A cut that is being saved, or may be: the tables' snapshots hold it.
@@ -103,6 +105,7 @@ struct Saving {
 // A RESTORE whose checkpoint is being loaded. One at a time.
 struct Restoring {
   wire::Header request;
+  std::string table;  // the only one that is replaced; "": all
   std::vector<ReplyTo> waiting;
   TimeNs begun = 0;
 };

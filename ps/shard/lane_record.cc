@@ -7,6 +7,7 @@
 
 #include "proto/wire/bytes.h"
 #include "proto/wire/commands.h"
+#include "storage/table_spec.h"
 
 namespace strata {
 namespace {
@@ -125,16 +126,21 @@ std::vector<std::byte> EncodeRestored(const LoggedRestore& restored) {
   wire::StoreLittle(restored.number, at);
   wire::StoreLittle(restored.digest.high, at + 4);
   wire::StoreLittle(restored.digest.low, at + 12);
+  const auto name = std::as_bytes(std::span(restored.table));
+  body.insert(body.end(), name.begin(), name.end());
   return body;
 }
 
 Result<LoggedRestore> DecodeRestored(std::span<const std::byte> body) {
-  if (body.size() != kRestoredBytes) return BadSize("restore", kRestoredBytes, body.size());
+  if (body.size() < kRestoredBytes) return BadSize("restore", kRestoredBytes, body.size());
   LoggedRestore restored;
   STRATA_ASSIGN(restored.header, wire::DecodeHeader(body.first(wire::kHeaderBytes)));
   const std::byte* const at = body.data() + wire::kHeaderBytes;
   restored.number = wire::LoadLittle<uint32_t>(at);
   restored.digest = {wire::LoadLittle<uint64_t>(at + 4), wire::LoadLittle<uint64_t>(at + 12)};
+  const auto name = body.subspan(kRestoredBytes);
+  restored.table.assign(reinterpret_cast<const char*>(name.data()), name.size());
+  if (!name.empty()) STRATA_TRY(ValidateName("table name", restored.table));
   return restored;
 }
 

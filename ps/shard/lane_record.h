@@ -61,7 +61,8 @@ Result<uint32_t> DecodeCut(std::span<const std::byte> body);
 struct LoggedRestore {
   wire::Header header;
   uint32_t number = 0;
-  format::Digest digest;  // of the checkpoint's manifest
+  format::Digest digest;   // of the checkpoint's manifest
+  std::string table = {};  // the only one that was replaced; "": all
 };
 std::vector<std::byte> EncodeRestored(const LoggedRestore& restored);
 Result<LoggedRestore> DecodeRestored(std::span<const std::byte> body);

@@ -231,13 +231,17 @@ void StepBarrier::EndGroup(Group& group, uint64_t closed, const Status& reason, 
 }
 
 StepBarrier::Ended StepBarrier::DropTable(uint32_t table, const Status& reason) {
+  Ended ended = EndTable(table, reason);
+  std::erase_if(groups_, [&](const auto& group) { return group.first.first == table; });
+  return ended;
+}
+
+StepBarrier::Ended StepBarrier::EndTable(uint32_t table, const Status& reason) {
   Ended ended;
-  const auto begin = groups_.lower_bound({table, 0});
-  auto end = begin;
-  for (; end != groups_.end() && end->first.first == table; ++end) {
-    EndGroup(end->second, 0, reason, &ended);
+  for (auto at = groups_.lower_bound({table, 0}); at != groups_.end() && at->first.first == table;
+       ++at) {
+    EndGroup(at->second, 0, reason, &ended);
   }
-  groups_.erase(begin, end);
   return ended;
 }
 

@@ -125,6 +125,8 @@ class StepBarrier {
   // Requests whose deadline has passed, named with the ranks that are missing; forgets idle groups.
   Ended Expire(TimeNs now);
   Ended DropTable(uint32_t table, const Status& reason);
+  // Of a table that is replaced: what waits; its groups stay.
+  Ended EndTable(uint32_t table, const Status& reason);
   Ended EndAll(const Status& reason);
   // Only what waits, directly or not, for a step that has not begun.
   Ended EndUnbegun(const Status& reason);

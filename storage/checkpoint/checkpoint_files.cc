@@ -304,8 +304,11 @@ Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& r
   std::vector<uint32_t> removed;
   for (const CheckpointManifest& manifest : list.checkpoints) {  // children before parents
     const uint32_t number = manifest.number;
-    uint32_t& newer = manifest.attachments.empty() ? others : of_jobs[manifest.job];
-    const bool newest = newer++ < keep;
+    const bool is_of_job = !manifest.attachments.empty();
+    const bool is_old_job =
+        is_of_job && of_jobs.size() >= kJobsKept && !of_jobs.contains(manifest.job);
+    uint32_t& newer = is_of_job && !is_old_job ? of_jobs[manifest.job] : others;
+    const bool newest = !is_old_job && newer++ < keep;
     bool stays = newest || number >= limits.below || kept.contains(number);
     if (!stays) {
       STRATA_ASSIGN(const bool gone, RemoveCheckpoint(disk, root, number, limits.lanes));

@@ -66,15 +66,19 @@ Result<std::string> ReadCheckpointAttachment(Disk& disk, const std::string& root
 // no folder `root`.
 Result<std::vector<uint32_t>> CheckpointNumbers(Disk& disk, const std::string& root);
 
+// Jobs that RetireCheckpoints keeps checkpoints of: those that took one last.
+constexpr size_t kJobsKept = 16;
+
 // What a retirement may not touch, besides what it keeps by number.
 struct RetireLimits {
   uint32_t below = UINT32_MAX;             // it removes only checkpoints of lower numbers,
   std::vector<wire::LaneName> lanes = {};  // and none that one of these lanes has marked
 };
-// Removes checkpoints but of each job named in manifests the newest `keep` with attachments, from
-// which it can go on, the newest `keep` without, those in `pinned` or beyond `limits`, and all that
-// these build on; also what unfinished ones below the newest left. The numbers removed. Does not
-// touch anything when a manifest is damaged: what it builds on cannot be known.
+// Removes checkpoints but of each of the last kJobsKept jobs named in manifests the newest `keep`
+// with attachments, from which it can go on, the newest `keep` without, those in `pinned` or beyond
+// `limits`, and all that these build on; also what unfinished ones below the newest left. The
+// numbers removed. Does not touch anything when a manifest is damaged: what it builds on cannot be
+// known.
 Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& root, uint32_t keep,
                                                 const std::set<uint32_t>& pinned,
                                                 const RetireLimits& limits = {});

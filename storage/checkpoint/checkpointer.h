@@ -51,6 +51,9 @@ class Checkpointer {
                                              TimeNs deadline) = 0;
   // All tables are replaced by those of the checkpoint.
   virtual Status Restore(uint32_t number, TimeNs deadline) = 0;
+  // This table is replaced by that of the checkpoint, or made; others stay as they are. kNotFound:
+  // the checkpoint does not exist, or does not hold the table.
+  virtual Status RestoreTable(uint32_t number, const std::string& table, TimeNs deadline) = 0;
 };
 
 // Cut and Save, and both again when another cut or a restart of a server came between: for whoever

@@ -66,6 +66,7 @@ class Loader {
     if (wanted == 0) return {};
     std::map<uint32_t, std::set<std::string>> tables;  // to be read of each checkpoint
     for (const PartEntry::Table& table : part.tables) {
+      if (!target_.Wants(table.name)) continue;
       for (uint32_t number = newest.number; number != 0;) {
         tables[number].insert(table.name);
         const PartEntry* there = chain_.at(number)->FindPart(part.server, part.lane);

@@ -19,6 +19,8 @@ class LoadTarget {
   virtual ~LoadTarget() = default;
   // Of which keys rows are wanted.
   virtual bool Owns(uint32_t shard) const = 0;
+  // Whether the table of that name is wanted.
+  virtual bool Wants(const std::string& /*table*/) const { return true; }
   // The table to load into: made empty when it is asked for first; then the same again. Its epoch
   // is the checkpoint's number, so that rows keep their own.
   virtual Result<LocalTable*> Table(const TableSpec& spec) = 0;
@@ -27,9 +29,9 @@ class LoadTarget {
   virtual std::string* ImageOf(const wire::LaneName& /*lane*/) { return nullptr; }
 };
 
-// Every table of the checkpoint is asked for, one without wanted rows too. After an error the
-// tables hold some rows and must go. Errors name file, offset, expected and found; kNotFound: it
-// does not exist, or one that it builds on does not.
+// Every table of the checkpoint that is wanted is asked for, one without wanted rows too. After an
+// error the tables hold some rows and must go. Errors name file, offset, expected and found;
+// kNotFound: it does not exist, or one that it builds on does not.
 Result<format::CheckpointManifest> LoadCheckpoint(Disk& disk, const std::string& root,
                                                   uint32_t number, LoadTarget& target);
 

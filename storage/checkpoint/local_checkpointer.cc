@@ -35,9 +35,12 @@ struct PendingCut {
 // Makes tables beside those of the store.
 class NewTables : public LoadTarget {
  public:
-  NewTables(const LocalStore& store, uint32_t epoch) : store_(store), epoch_(epoch) {}
+  // `only`: the name of the one table that is wanted; "": all.
+  NewTables(const LocalStore& store, uint32_t epoch, std::string only)
+      : store_(store), epoch_(epoch), only_(std::move(only)) {}
 
   bool Owns(uint32_t) const override { return true; }
+  bool Wants(const std::string& table) const override { return only_.empty() || table == only_; }
   Result<LocalTable*> Table(const TableSpec& spec) override {
     auto& table = tables_[spec.id()];
     if (!table) {
@@ -56,6 +59,7 @@ class NewTables : public LoadTarget {
  private:
   const LocalStore& store_;
   const uint32_t epoch_;
+  const std::string only_;
   std::map<TableId, std::unique_ptr<LocalTable>> tables_;
 };
 
@@ -71,9 +75,13 @@ class LocalCheckpointer : public Checkpointer {
   Result<std::vector<CheckpointInfo>> List(TimeNs deadline) override;
   Result<std::string> ReadAttachment(uint32_t number, const std::string& name,
                                      TimeNs deadline) override;
-  Status Restore(uint32_t number, TimeNs deadline) override;
+  Status Restore(uint32_t number, TimeNs deadline) override { return Load(number, "", deadline); }
+  Status RestoreTable(uint32_t number, const std::string& table, TimeNs deadline) override {
+    return Load(number, table, deadline);
+  }
 
  private:
+  Status Load(uint32_t number, const std::string& only, TimeNs deadline);
   Status InTime(TimeNs deadline, std::string_view what) const;
   void Abandon();
   Result<format::PartEntry> WritePart(bool full, TimeNs deadline);
@@ -219,21 +227,26 @@ Result<std::string> LocalCheckpointer::ReadAttachment(uint32_t number, const std
   return ReadCheckpointAttachment(disk_, options_.root, manifest, name);
 }
 
-Status LocalCheckpointer::Restore(uint32_t number, TimeNs deadline) {
+// `only`: the table; "": all of them.
+Status LocalCheckpointer::Load(uint32_t number, const std::string& only, TimeNs deadline) {
   const std::lock_guard lock(mutex_);
   STRATA_TRY(InTime(deadline, "restoring"));
   Abandon();
   STRATA_TRY(CheckCheckpointOwner(disk_, options_.root, kNoCluster, number));
-  NewTables target(store_, number);
+  NewTables target(store_, number, only);
   STRATA_TRY(LoadCheckpoint(disk_, options_.root, number, target).status());
   auto tables = target.Take();
+  if (!only.empty() && tables.empty()) {
+    return NotFound(fmt::format("checkpoint {} does not hold the table '{}'", number, only));
+  }
   // Epochs never fall: what is written from now on is behind every cut so far.
   const uint32_t epoch = std::max(number, store_.epoch());
   for (const auto& table : tables) {
     table->ForgetErased(number);
     table->SetEpoch(epoch);
   }
-  store_.ReplaceTables(std::move(tables), epoch);
+  only.empty() ? store_.ReplaceTables(std::move(tables), epoch)
+               : store_.ReplaceTable(std::move(tables.front()), epoch);
   base_ = number;
   return {};
 }

@@ -112,6 +112,15 @@ void LocalStore::ReplaceTables(std::vector<std::unique_ptr<LocalTable>> tables, 
   epoch_ = epoch;
 }
 
+void LocalStore::ReplaceTable(std::unique_ptr<LocalTable> table, uint32_t epoch) {
+  auto entry = std::make_shared<Entry>();
+  const TableId id = table->spec().id();
+  entry->table = std::move(table);
+  const std::unique_lock lock(mutex_);
+  tables_[id] = std::move(entry);
+  epoch_ = epoch;
+}
+
 void LocalStore::Submit(Operation operation, Completion done) {
   Outcome outcome;
   outcome.status = Run(operation, &outcome.erased);

@@ -56,6 +56,8 @@ class LocalStore : public TableStore {
   std::unique_ptr<LocalTable> MakeTable(const TableSpec& spec) const { return factory_(spec); }
   // The store's tables are these from now on, and `epoch` is in force.
   void ReplaceTables(std::vector<std::unique_ptr<LocalTable>> tables, uint32_t epoch);
+  // This one takes the place of the store's of its name, or is added; `epoch` is in force.
+  void ReplaceTable(std::unique_ptr<LocalTable> table, uint32_t epoch);
 
  private:
   Status Run(const Operation& operation, std::optional<uint64_t>* erased);

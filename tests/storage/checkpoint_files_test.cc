@@ -1,5 +1,6 @@
 #include "storage/checkpoint/checkpoint_files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -266,6 +267,17 @@ TEST(CheckpointFilesTest, RetiringKeepsTheNewestOfAJobHoweverManyOthersCameSince
   }
   EXPECT_THAT(*RetireCheckpoints(disk, "c", 2, {}), ElementsAre(4, 3));
   EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(6, 5, 2, 1));
+}
+
+TEST(CheckpointFilesTest, RetiringForgetsAllButTheLastJobs) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  const auto jobs = static_cast<uint32_t>(kJobsKept);
+  for (uint32_t number = 1; number <= jobs + 2; ++number) {
+    lanes.Write(1);
+    ASSERT_TRUE(lanes.Take(number, true, {{"dense", "part"}}, fmt::format("job-{}", number)).ok());
+  }
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 3, {}), ElementsAre(2, 1));
 }
 
 TEST(CheckpointFilesTest, APartWithoutFinishLeavesNothing) {

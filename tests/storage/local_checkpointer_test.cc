@@ -135,6 +135,21 @@ TEST_F(LocalCheckpointerTest, TablesComeAndGoMeanwhile) {
   EXPECT_EQ(ContentOf(*store_), content);
 }
 
+TEST_F(LocalCheckpointerTest, ATableIsRestoredWhileOthersGoOn) {
+  WriteSome();
+  const Content before = ContentOf(*store_);
+  const auto number = checkpointer_->Cut(kNever);
+  ASSERT_TRUE(checkpointer_->Save(*number, true, {}, kNever).ok());
+  WriteSome();
+  const Content after = ContentOf(*store_);
+  ASSERT_NE(after.at("a"), before.at("a"));
+  ASSERT_TRUE(checkpointer_->RestoreTable(*number, "a", kNever).ok());
+  EXPECT_EQ(ContentOf(*store_).at("a"), before.at("a"));
+  EXPECT_EQ(ContentOf(*store_).at("b"), after.at("b"));
+  EXPECT_EQ(checkpointer_->RestoreTable(*number, "none", kNever).code(), StatusCode::kNotFound);
+  EXPECT_EQ(ContentOf(*store_).at("b"), after.at("b"));
+}
+
 TEST_F(LocalCheckpointerTest, RefusalsAndFailuresLeaveTheStoreAlone) {
   WriteSome();
   EXPECT_EQ(checkpointer_->Save(1, true, {}, kNever).status().code(), StatusCode::kInvalid);

@@ -120,6 +120,22 @@ TEST_F(ResumeProcess, KilledThreeTimesWithAllDaemonsItEndsWithTheVeryModel) {
   EXPECT_EQ(verified.end.code, 0) << verified.output << verified.errors;
 }
 
+// Another job's table is on the servers, and its checkpoints are newer than all that this one took.
+TEST_F(ResumeProcess, AJobGoesOnWhileAnothersTableStays) {
+  StartWorkers();
+  WaitForCheckpoints(2);
+  KillAll(false);
+  cluster_.StartServers();
+  ASSERT_EQ(cluster_.Admin({"table", "create", "other", "--dim=1"}).end.code, 0);
+  ASSERT_EQ(cluster_.Admin({"put", "other", "7", "0.5"}).end.code, 0);
+  StartWorkers();
+  const nlohmann::json last = WaitForWorkers();
+  EXPECT_GT(last["resumed_from"], 0) << last.dump();
+  EXPECT_TRUE(ReadModel(folder_.File("broken")) == ReadModel(folder_.File("unbroken")));
+  EXPECT_EQ(cluster_.Admin({"get", "other", "7"}).output.substr(0, 3), "key");
+  EXPECT_NE(cluster_.Admin({"get", "other", "7"}).output.find("0.5"), std::string::npos);
+}
+
 TEST_F(ResumeProcess, AServerThatComesBackIsNotNoticedInTheModel) {
   StartWorkers();
   for (int kill = 0; kill < 2; ++kill) {

@@ -161,6 +161,10 @@ TEST(RemoteCheckpointerTest, ListsReadsAndRestores) {
   EXPECT_TRUE(checkpointer.Restore(4, kNever).ok());
   EXPECT_EQ(lanes.last.command, Command::kRestore);
   EXPECT_FALSE(lanes.last.lane.has_value());
+  EXPECT_TRUE(checkpointer.RestoreTable(4, "mine", kNever).ok());
+  EXPECT_EQ(lanes.last.command, Command::kRestore);
+  ASSERT_EQ(lanes.last.payload.size(), 1U);
+  EXPECT_EQ(lanes.last.payload[0].size(), 4U);
   lanes.fails = Command::kRestore;
   EXPECT_FALSE(checkpointer.Restore(4, kNever).ok());
 }

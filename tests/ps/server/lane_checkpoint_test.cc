@@ -97,6 +97,68 @@ TEST(LaneCheckpoint, WhatWasCutIsWhatIsRestored) {
   }
 }
 
+// Of the rows of `all` those of one table.
+Rows64 OfTable(const Rows64& all, const std::string& table) {
+  Rows64 rows;
+  for (const auto& [key, bits] : all) {
+    if (key.first == table) rows.emplace(key, bits);
+  }
+  return rows;
+}
+
+TEST(LaneCheckpoint, ATableIsRestoredWhileOthersGoOn) {
+  Machine machine(21, 100);
+  const Rows64 before = machine.Rows();
+  machine.Checkpoint(1, true);
+  machine.Play(100);
+  const Rows64 after = machine.Rows();
+  ASSERT_NE(OfTable(before, "t1"), OfTable(after, "t1"));
+  ASSERT_NE(OfTable(before, "t0"), OfTable(after, "t0"));
+  const auto named = [](std::string_view name) {
+    return Message{Frame::Copy(std::as_bytes(std::span(name)))};
+  };
+  const Status restored =
+      wire::StatusOfReply(machine.Ask(machine.Call(Command::kRestore, 1), named("t1")));
+  ASSERT_TRUE(restored.ok()) << restored.ToString();
+  for (const bool booted : {false, true}) {
+    if (booted) machine.Boot();
+    const Rows64 now = machine.Rows();
+    EXPECT_EQ(OfTable(now, "t0"), OfTable(after, "t0"));
+    EXPECT_EQ(OfTable(now, "t1"), OfTable(before, "t1"));
+    EXPECT_EQ(OfTable(now, "t2"), OfTable(after, "t2"));
+  }
+  const Status missing =
+      wire::StatusOfReply(machine.Ask(machine.Call(Command::kRestore, 1), named("none")));
+  EXPECT_EQ(missing.code(), StatusCode::kNotFound) << missing.ToString();
+  const Status nonsense =
+      wire::StatusOfReply(machine.Ask(machine.Call(Command::kRestore, 1), named("a b")));
+  EXPECT_EQ(nonsense.code(), StatusCode::kInvalid) << nonsense.ToString();
+}
+
+// Their names have the same 32 bits in a header.
+TEST(LaneCheckpoint, ATableThatIsRestoredTakesNoOthersPlace) {
+  const TableSpec lost = TestSpec("job135225_emb");
+  const TableSpec present = TestSpec("job85452_emb");
+  Machine machine(23);
+  const auto create = [&](const TableSpec& spec) {
+    const wire::Header header = machine.admin.Write(Command::kCreateTable, IdOf(spec));
+    return wire::StatusOfReply(machine.Ask(
+        header, {wire::EncodeTableDefinitions(std::vector<wire::TableDefinition>{ToWire(spec)})}));
+  };
+  ASSERT_TRUE(create(lost).ok());
+  machine.Checkpoint(1, true);
+  const wire::Header drop = machine.admin.Write(Command::kDropTable, IdOf(lost));
+  ASSERT_TRUE(wire::StatusOfReply(machine.Ask(drop)).ok());
+  ASSERT_TRUE(create(present).ok());
+  const Message name = {Frame::Copy(std::as_bytes(std::span(lost.name)))};
+  const Status restored =
+      wire::StatusOfReply(machine.Ask(machine.Call(Command::kRestore, 1), name));
+  EXPECT_EQ(restored.code(), StatusCode::kExists) << restored.ToString();
+  for (const TableSpec& spec : {lost, present}) {
+    EXPECT_NE(restored.message().find("'" + spec.name + "'"), std::string::npos);
+  }
+}
+
 TEST(LaneCheckpoint, RepeatsJoinAndAreAnsweredAgain) {
   Machine machine(5, 50);
   EXPECT_TRUE(machine.Send(machine.Call(Command::kCheckpoint, 7), {}).empty());
@@ -327,6 +389,22 @@ TEST(LaneCheckpoint, WhatWaitsForTheBackgroundIsBounded) {
   EXPECT_EQ(taken, 4U);
   while (!background.work.empty()) background.Work();
   EXPECT_FALSE(background.Commit(payload).has_value());
+}
+
+TEST(LaneCheckpoint, TheManifestNamesTheJobThatTookIt) {
+  Machine machine(22, 20);
+  const wire::Received part = machine.Ask(machine.Call(Command::kCheckpoint, 1));
+  const auto commit = [&](std::string_view job) {
+    const Frame parts[] = {part.payload.at(0)};
+    const wire::NamedBlock attachments[] = {
+        {"job-name", Frame::Copy(std::as_bytes(std::span(job)))}};
+    return wire::StatusOfReply(
+        machine.Ask(machine.Call(Command::kCommitCheckpoint, 1),
+                    {wire::EncodeBlocks(parts), wire::EncodeNamedBlocks(attachments)}));
+  };
+  EXPECT_EQ(commit("no name").code(), StatusCode::kInvalid);
+  ASSERT_TRUE(commit("ctr").ok());
+  EXPECT_EQ(ReadCheckpointManifest(machine.disk, kRoot, 1)->job, "ctr");
 }
 
 TEST(LaneCheckpoint, ListsAndAttachments) {

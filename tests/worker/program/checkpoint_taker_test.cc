@@ -48,6 +48,9 @@ class FakeCheckpointer final : public Checkpointer {
     return Failed("not asked for");
   }
   Status Restore(uint32_t, TimeNs) override { return Failed("not asked for"); }
+  Status RestoreTable(uint32_t, const std::string&, TimeNs) override {
+    return Failed("not asked for");
+  }
 
   void Hold() {
     const std::lock_guard lock(mutex_);
