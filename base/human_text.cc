@@ -51,6 +51,16 @@ std::string HumanSeconds(double seconds) {
   return fmt::format("{}d{:02}h", whole / 86400, whole / 3600 % 24);
 }
 
+std::string HumanRate(double rate) {
+  if (rate >= 10 || rate <= 0) return HumanCount(static_cast<uint64_t>(std::max(0.0, rate)));
+  return fmt::format("{:.2g}", rate);
+}
+
+int WholePercent(double share) {
+  const int rounded = static_cast<int>(std::lround(100 * share));
+  return share < 1 ? std::min(rounded, 99) : rounded;
+}
+
 std::string Counted(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", HumanCount(count), noun, count == 1 ? "" : "s");
 }

@@ -10,6 +10,9 @@ namespace strata {
 std::string HumanCount(uint64_t count);    // 1,234,567
 std::string HumanBytes(uint64_t bytes);    // 17 B, 4.0 KiB, 1.5 GiB
 std::string HumanSeconds(double seconds);  // 0.3s, 42s, 5m07s, 3h04m, 2d05h
+std::string HumanRate(double rate);        // 1,234, 12, 0.4: what is not 0 does not read as 0
+// Of a share from 0 to 1, rounded: 100 for all of it alone.
+int WholePercent(double share);
 // 1 row, 1,234 rows: for nouns with a plural in s.
 std::string Counted(uint64_t count, std::string_view noun);
 // Bytes that may be anything, between quotes: printable ASCII as it is, all else escaped. fmt's own

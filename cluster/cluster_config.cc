@@ -291,7 +291,8 @@ constexpr Setting kSettings[] = {
     {.key = "timeouts.request",
      .type = SettingType::kDuration,
      .default_value = "30s",
-     .help = "Longest wait for the answer to a request, retries included.",
+     .help = "Longest wait for the answer to a request, retries included, while all servers serve: "
+             "timeouts.server_lost says how long one may be away.",
      .min = kSecondBound / 1000,
      .max = kDayBound},
     {.key = "timeouts.server_lost",

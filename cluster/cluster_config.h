@@ -68,7 +68,7 @@ struct ClusterConfig {
   std::string http_host = "127.0.0.1";
   int http_port = 0;  // 0 picks a free one, -1 off
   TimeNs request_timeout = 30 * kSecond;
-  TimeNs server_lost_after = 5 * kSecond;     // silence after which a server counts as lost
+  TimeNs server_lost_after = 30 * kSecond;    // without service; then a server counts as lost
   TimeNs peer_lost_after = 10 * kSecond;      // the same for a worker's links
   TimeNs connect_timeout = 60 * kSecond;      // to gather the group at start
   TimeNs collective_timeout = 600 * kSecond;  // for one exchange of a collective

@@ -17,13 +17,19 @@
 namespace strata {
 namespace {
 
-Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, uint32_t rank) {
+Result<std::unique_ptr<RemoteStore>> ConnectStore(
+    const ClusterConfig& config, uint32_t rank,
+    std::function<void(std::vector<ServerWait>)> on_waits = {}) {
   RemoteStoreOptions options{.servers = {},
                              .cluster_id = config.cluster_id(),
                              .client_name = fmt::format("worker {}", rank),
                              .connect_timeout = config.connect_timeout,
                              .request_timeout = config.request_timeout,
                              .server_lost_after = config.server_lost_after,
+                             .waits_for_servers = true,
+                             .request_timeout_name = "timeouts.request",
+                             .server_lost_name = "timeouts.server_lost",
+                             .on_waits = std::move(on_waits),
                              .shared_memory = config.server_shared_memory};
   for (const Machine& machine : config.machines.Of(Role::kServer)) {
     options.servers.push_back(machine.Address());
@@ -61,6 +67,7 @@ class ClusterSession final : public Session {
     ClusterConfig config = config_;
     config.connect_timeout = std::min(config.connect_timeout, config.shutdown_timeout / 2);
     config.request_timeout = std::min(config.request_timeout, config.shutdown_timeout / 2);
+    config.server_lost_after = std::min(config.server_lost_after, config.shutdown_timeout / 4);
     STRATA_ASSIGN(const std::unique_ptr<RemoteStore> store, ConnectStore(config, rank_));
     return store->DropTable(table);
   }
@@ -111,7 +118,7 @@ Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
                                                     const WorkerIdentity& identity,
                                                     const SessionHooks& hooks) {
   STRATA_ASSIGN(std::unique_ptr<Links> links, LinkUp(config, identity, hooks));
-  Result<std::unique_ptr<RemoteStore>> store = ConnectStore(config, identity.rank);
+  Result<std::unique_ptr<RemoteStore>> store = ConnectStore(config, identity.rank, hooks.waits);
   if (!store.ok()) {
     if (links != nullptr) links->Cancel(store.status());
     return store.status();

@@ -40,7 +40,7 @@ ProgressState Phase::Update(double share, double loss, const RecentSamples* rece
                             .eta_seconds = pace_.EtaSeconds(),
                             .loss = loss,
                             .auc = recent == nullptr ? kUnknown : recent->Auc()};
-  context_.board.SetProgress(state);
+  context_.board.SetProgress(state, pace_);
   return state;
 }
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/disk.h"
@@ -55,12 +57,13 @@ class Worker {
     if (options_.http_port < 0) return {};
     http_.Handle("/metrics", [this] {
       return HttpReply{.content_type = "text/plain; version=0.0.4; charset=utf-8",
-                       .body = board_.metrics().PrometheusText()};
+                       .body = board_.MetricsText()};
     });
     http_.Handle("/healthz", [] { return HttpReply{.body = "ok\n"}; });
     http_.Handle("/readyz", [this] {
-      return board_.ready() ? HttpReply{.body = "ready\n"}
-                            : HttpReply{.code = 503, .body = "starting\n"};
+      const std::string why = board_.WhyNotReady();
+      return why.empty() ? HttpReply{.body = "ready\n"}
+                         : HttpReply{.code = 503, .body = why + "\n"};
     });
     STRATA_TRY(http_.Start(options_.http_host, static_cast<uint16_t>(options_.http_port)));
     const std::string url = fmt::format("http://{}:{}", options_.http_host, http_.port());
@@ -82,7 +85,8 @@ class Worker {
     return OpenClusterSession(
         *options_.cluster, identity,
         {.status = [this] { return board_.Serialized(); },
-         .control = [this](std::string_view request) { return board_.Control(request); }});
+         .control = [this](std::string_view request) { return board_.Control(request); },
+         .waits = [this](std::vector<ServerWait> waits) { board_.SetWaits(std::move(waits)); }});
   }
 
   Status RunIn(Session& session) {

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "cluster/collective/group.h"
+#include "ps/client/server_wait.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "storage/table.h"
 #include "worker/job.h"
@@ -55,6 +56,8 @@ struct WorkerIdentity {
 struct SessionHooks {
   std::function<std::string()> status;                   // a serialised control::NodeStatus
   std::function<std::string(std::string_view)> control;  // serialised ControlRequest to reply
+  // What the job waits for, see RemoteStoreOptions::on_waits.
+  std::function<void(std::vector<ServerWait>)> waits = {};
 };
 
 std::unique_ptr<Session> MakeEmbeddedSession();

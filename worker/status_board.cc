@@ -1,14 +1,26 @@
 #include "worker/status_board.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "base/human_text.h"
+#include "base/log.h"
 #include "base/resident_memory.h"
 #include "base/signals.h"
 #include "proto/control/control.pb.h"
 
 namespace strata {
+
+namespace {
+
+constexpr TimeNs kWaitWorthALine = 2 * kSecond;
+constexpr TimeNs kWaitLineEvery = 5 * kSecond;
+
+}  // namespace
 
 StatusBoard::StatusBoard(const Clock& clock)
     : clock_(clock),
@@ -18,7 +30,10 @@ StatusBoard::StatusBoard(const Clock& clock)
       steps_metric_(metrics_.AddCounter("strata_worker_steps_total", "Training steps.")),
       loss_metric_(metrics_.AddGauge("strata_worker_loss", "Recent mean training loss.")),
       rate_metric_(metrics_.AddGauge("strata_worker_samples_per_second",
-                                     "Samples a second, all workers together.")) {}
+                                     "Samples a second, all workers together.")),
+      wait_metric_(metrics_.AddGauge("strata_worker_wait_seconds",
+                                     "Since when the worker waits for a server that does not "
+                                     "serve; 0: for none.")) {}
 
 void StatusBoard::SetIdentity(WorkerIdentity identity) {
   const std::lock_guard lock(mutex_);
@@ -43,16 +58,54 @@ void StatusBoard::Advance(uint64_t samples, uint64_t step, uint32_t epoch) {
   epoch_ = epoch;
 }
 
-void StatusBoard::SetProgress(const ProgressState& progress) {
+void StatusBoard::SetProgress(const ProgressState& progress, const Pace& pace) {
   loss_metric_.Set(progress.loss);
-  rate_metric_.Set(progress.samples_per_second);
   const std::lock_guard lock(mutex_);
   progress_ = progress;
+  pace_ = pace;
 }
 
-bool StatusBoard::ready() const {
+void StatusBoard::SetWaits(std::vector<ServerWait> waits) {
+  std::ranges::sort(waits, {}, &ServerWait::since);
   const std::lock_guard lock(mutex_);
-  return state_ != "starting";
+  const bool waited = !waits_.empty();
+  waits_ = std::move(waits);
+  const TimeNs now = clock_.Now();
+  if (waits_.empty()) {
+    if (waited && next_wait_line_ != 0) Log(LogLevel::kInfo, "all servers serve again");
+    next_wait_line_ = 0;
+  } else if (now >= next_wait_line_ && now - waits_[0].since >= kWaitWorthALine) {
+    next_wait_line_ = now + kWaitLineEvery;
+    Log(LogLevel::kWarning, "{}", WaitText());
+  }
+}
+
+std::string StatusBoard::WaitText() const {
+  if (waits_.empty()) return "";
+  const ServerWait& longest = waits_[0];
+  const std::string others =
+      waits_.size() == 1 ? "" : fmt::format(", and for {}", Counted(waits_.size() - 1, "other"));
+  return fmt::format("waiting for {} for {}: {}{}", longest.name, HumanSeconds(WaitSeconds()),
+                     longest.why, others);
+}
+
+double StatusBoard::WaitSeconds() const {
+  if (waits_.empty()) return 0;
+  return static_cast<double>(clock_.Now() - waits_[0].since) / kSecond;
+}
+
+std::string StatusBoard::WhyNotReady() const {
+  const std::lock_guard lock(mutex_);
+  return state_ == "starting" ? state_ : WaitText();
+}
+
+std::string StatusBoard::MetricsText() {
+  {
+    const std::lock_guard lock(mutex_);
+    rate_metric_.Set(pace_.SamplesPerSecond(clock_.Now()));
+    wait_metric_.Set(WaitSeconds());
+  }
+  return metrics_.PrometheusText();
 }
 
 std::string StatusBoard::Serialized() const {
@@ -80,7 +133,7 @@ void StatusBoard::Fill(control::NodeStatus* to) const {
   status.set_role("worker");
   status.set_rank(identity_.rank);
   status.set_address(identity_.address);
-  status.set_state(state_);
+  status.set_state(waits_.empty() || state_ == "ending" ? state_ : "waiting");
   status.set_version(STRATA_VERSION);
   status.set_uptime_seconds(static_cast<double>(clock_.Now() - started_) / kSecond);
   status.set_memory_bytes(ResidentBytes());
@@ -91,12 +144,15 @@ void StatusBoard::Fill(control::NodeStatus* to) const {
   worker.set_task(identity_.task);
   worker.set_step(step_);
   worker.set_epoch(epoch_);
-  worker.set_progress(progress_.share);
-  worker.set_samples_per_second(known(progress_.samples_per_second));
+  const double rate = known(pace_.SamplesPerSecond(clock_.Now()));
+  worker.set_progress(ShownShare(progress_.share, rate));
+  worker.set_samples_per_second(rate);
   worker.set_loss(known(progress_.loss));
   worker.set_auc(known(progress_.auc));
   worker.set_samples(progress_.samples);
-  worker.set_eta_seconds(known(progress_.eta_seconds));
+  worker.set_eta_seconds(known(pace_.EtaSeconds(clock_.Now())));
+  worker.set_waits_for(WaitText());
+  worker.set_wait_seconds(WaitSeconds());
   worker.set_world(identity_.world);
 }
 

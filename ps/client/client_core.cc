@@ -70,6 +70,7 @@ ClientCore::CallPtr ClientCore::Open(Operation operation, std::function<void(Cal
   call->operation = std::move(operation);
   call->begin = now;
   call->deadline = call->operation.deadline;
+  call->has_own_deadline = call->deadline != kNever;
   if (call->deadline == kNever && options_.request_timeout != kNever) {
     call->deadline = now + options_.request_timeout;
   }
@@ -590,13 +591,16 @@ Status ClientCore::DeadlineStatus(const Request& request) const {
           : fmt::format("; nothing has come from the server for {:.1f} s", seconds(silence));
   std::string text = LaneName(request.lane) + ": ";
   if (!request.in_flight) {
-    text += fmt::format("the request could not be sent in {:.1f} s{}", waited, silent);
+    text += fmt::format("the request could not be sent in {:.1f} s{}{}", waited,
+                        DeadlineName(*request.call), silent);
   } else if (request.refusals == request.request_ids.size()) {
-    text += fmt::format("refused {} until the deadline", Counted(request.refusals, "time"));
+    text += fmt::format("refused {} until the deadline{}", Counted(request.refusals, "time"),
+                        DeadlineName(*request.call));
   } else {
-    text += fmt::format("no answer to {} of {} in {:.1f} s{}",
+    text += fmt::format("no answer to {} of {} in {:.1f} s{}{}",
                         request.request_ids.size() - request.refusals,
-                        Counted(request.request_ids.size(), "attempt"), waited, silent);
+                        Counted(request.request_ids.size(), "attempt"), waited,
+                        DeadlineName(*request.call), silent);
     if (request.unknown()) text += kNotKnown;
   }
   if (!request.last_error.ok()) text += "; the last answer: " + request.last_error.ToString();

@@ -34,6 +34,7 @@
 #include "ps/client/lane_queue.h"
 #include "ps/client/request.h"
 #include "ps/client/server_link.h"
+#include "ps/client/server_wait.h"
 #include "ps/client/table_cache.h"
 #include "storage/table.h"
 
@@ -49,6 +50,12 @@ struct ClientCoreOptions {
   TimeNs request_timeout = 60 * kSecond;  // of an operation without a deadline of its own
   TimeNs attempt_timeout = kSecond;       // until the first resend; doubles, up to 8 times
   TimeNs server_lost_after = 5 * kSecond;
+  // An operation without a deadline of its own does not end while a server is away that
+  // server_lost_after still lets be away: silent, starting again, recovering, loading a checkpoint.
+  bool waits_for_servers = false;
+  // The settings that these two come from, which errors name; "": none.
+  std::string request_timeout_name = {};
+  std::string server_lost_name = {};
   // While a server owes answers: how soon its next boot is noticed.
   TimeNs ping_every = kSecond / 5;
   size_t lane_bytes_in_flight = size_t{32} << 20;
@@ -75,6 +82,8 @@ class ClientCore {
   void CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now);
   // Replies in the order of the parts, whose lanes are in the map; none when the status is not OK.
   void Exchange(LaneMessages messages, LaneCallDone done, TimeNs now);
+  // The servers that open operations wait for, and that do not serve now.
+  std::vector<ServerWait> Waits() const;
   // None until it is connected.
   const wire::ShardMap& map() const { return map_; }
   // The newest checkpoint cut that any server has told of.
@@ -152,6 +161,14 @@ class ClientCore {
   void ExpireCalls(TimeNs now);
   void RetryAttempts(TimeNs now);
   void WatchServer(client::ServerLink& server, TimeNs now);
+  void NoteAway(client::ServerLink& server, TimeNs now);
+  void WaitLonger(TimeNs until);
+  // It answers, and has not served for longer than it may.
+  bool IsGivenUp(const client::ServerLink& server, TimeNs now) const;
+  Status GaveUp(const client::ServerLink& server, TimeNs now) const;
+  static std::string Allowed(const std::string& setting);
+  // " (timeouts.request = 30.0 s)", of what ended the call.
+  std::string DeadlineName(const client::Call& call) const;
   Status DeadlineStatus(const client::Request& request) const;
   Status FirstError(const client::Call& call) const;
   // Who is in the way of the first connection.

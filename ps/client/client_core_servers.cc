@@ -16,7 +16,6 @@ using wire::Command;
 namespace {
 
 constexpr TimeNs kGreetingEvery = kSecond / 2;
-constexpr int kPingsUnansweredMin = 2;  // so that a pause of our own process blames no server
 
 // How long to wait after an answer that says "not now": doubles from the first to the second.
 struct Backoff {
@@ -120,8 +119,6 @@ void ClientCore::FinishConnecting(TimeNs now) {
                             "same machine list and number of lanes",
                             servers_[0].Name(), server.Name())));
   }
-  map_ = servers_[0].map;
-  for (const ServerLink& server : servers_) LearnEndpoints(server);
   for (size_t lane = 0; lane < map_.lanes.size(); ++lane) {
     lanes_.emplace_back(options_.lane_bytes_in_flight);
   }
@@ -271,7 +268,10 @@ void ClientCore::Postpone(const RequestPtr& request, const Status& status, TimeN
   request->next_attempt = now + request->retry_delay;
   request->attempt_timeout = options_.attempt_timeout;
   request->last_error = status;
-  ++request->refusals;
+  if (++request->refusals == 1) request->refused_since = now;
+  if (!request->direct && status.code() == StatusCode::kUnavailable) {
+    WaitLonger(request->refused_since + options_.server_lost_after);
+  }
 }
 
 void ClientCore::ExpireSession(uint16_t lane, const Status& status) {
@@ -298,12 +298,17 @@ std::string ClientCore::LaneName(uint16_t lane) const {
 void ClientCore::WatchServer(ServerLink& server, TimeNs now) {
   if (!server.lost.ok() || (server.requests_in_flight == 0 && server.greeted)) {
     server.next_ping = kNever;
+    server.away_since = kNever;
     return;
   }
+  NoteAway(server, now);
   const TimeNs silence = now - server.last_heard;
-  if (silence >= options_.server_lost_after && server.pings_unanswered >= kPingsUnansweredMin) {
-    return CompleteLanesOf(server.index, server.Silent(map_, silence));
+  if (silence >= options_.server_lost_after &&
+      server.pings_unanswered >= client::kPingsUnansweredMin) {
+    return CompleteLanesOf(server.index,
+                           server.Silent(map_, silence, Allowed(options_.server_lost_name)));
   }
+  if (IsGivenUp(server, now)) return CompleteLanesOf(server.index, GaveUp(server, now));
   if (server.next_ping == kNever || now >= server.next_ping) {
     SendToMain(server, Command::kPing, {});
     ++server.pings_unanswered;

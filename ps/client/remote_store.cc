@@ -22,6 +22,7 @@ namespace {
 constexpr int kMessagesPerRound = 64;
 // Connecting that takes longer than this is told to the log.
 constexpr TimeNs kSilentWait = 2 * kSecond;
+constexpr TimeNs kWaitsEvery = kSecond;
 
 ClientCoreOptions CoreOptions(const RemoteStoreOptions& options) {
   ClientCoreOptions core;
@@ -32,6 +33,9 @@ ClientCoreOptions CoreOptions(const RemoteStoreOptions& options) {
   core.client_name = options.client_name;
   core.request_timeout = options.request_timeout;
   core.server_lost_after = options.server_lost_after;
+  core.waits_for_servers = options.waits_for_servers;
+  core.request_timeout_name = options.request_timeout_name;
+  core.server_lost_name = options.server_lost_name;
   core.lane_bytes_in_flight = options.lane_bytes_in_flight;
   return core;
 }
@@ -79,7 +83,7 @@ struct RemoteStore::Impl {
   using Action = std::function<void(ClientCore&, TimeNs)>;
 
   Impl(const RemoteStoreOptions& options, std::unique_ptr<ClientPort> connected_port)
-      : port(std::move(connected_port)), core(CoreOptionsOf(options)) {}
+      : on_waits(options.on_waits), port(std::move(connected_port)), core(CoreOptionsOf(options)) {}
 
   ClientCoreOptions CoreOptionsOf(const RemoteStoreOptions& options) {
     ClientCoreOptions made = CoreOptions(options);
@@ -121,10 +125,21 @@ struct RemoteStore::Impl {
         core.Abort(status.Prefixed("the client's network"));
       }
       core.Tick(clock.Now());
+      ReportWaits();
     }
     core.Leave();
     SendOutgoing();
     core.Abort(Cancelled("the store was closed"));
+  }
+
+  void ReportWaits() {
+    const TimeNs now = clock.Now();
+    if (!on_waits || now < next_waits) return;
+    next_waits = now + kWaitsEvery;
+    std::vector<ServerWait> waits = core.Waits();
+    const bool any = !waits.empty();
+    if (any || waited) on_waits(std::move(waits));
+    waited = any;
   }
 
   // False once the store is to end.
@@ -161,6 +176,9 @@ struct RemoteStore::Impl {
     return {};
   }
 
+  const std::function<void(std::vector<ServerWait>)> on_waits;
+  TimeNs next_waits = 0;  // the store's thread only, as the next one
+  bool waited = false;    // the last report had some
   const Clock& clock = RealClock();
   const std::unique_ptr<ClientPort> port;
   ClientCore core;  // the store's thread only

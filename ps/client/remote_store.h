@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "ps/client/lane_caller.h"
 #include "ps/client/lane_exchange.h"
+#include "ps/client/server_wait.h"
 #include "storage/table.h"
 
 namespace strata {
@@ -22,8 +24,15 @@ struct RemoteStoreOptions {
   uint64_t cluster_id = 0;  // Hash64 of the cluster's name
   std::string client_name;  // for people: "worker 3"
   TimeNs connect_timeout = 30 * kSecond;
-  TimeNs request_timeout = 60 * kSecond;           // of an operation without a deadline of its own
-  TimeNs server_lost_after = 5 * kSecond;          // silence after which a server counts as lost
+  TimeNs request_timeout = 60 * kSecond;   // of an operation without a deadline of its own
+  TimeNs server_lost_after = 5 * kSecond;  // silence after which a server counts as lost
+  // As ClientCoreOptions, as are the names of the settings, which errors name.
+  bool waits_for_servers = false;
+  std::string request_timeout_name = {};
+  std::string server_lost_name = {};
+  // The servers that do not serve and that operations wait for: about once a second while there are
+  // any, and once when there are none any more. Called on the store's thread; must return at once.
+  std::function<void(std::vector<ServerWait>)> on_waits = {};
   size_t lane_bytes_in_flight = size_t{32} << 20;  // flow control: the rest waits in the client
   // Share memory with the servers of this host that offer it; false: tcp to all of them.
   bool shared_memory = true;

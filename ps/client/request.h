@@ -22,6 +22,7 @@ struct Call {
   Operation operation;
   TimeNs begin = 0;  // when it was submitted
   TimeNs deadline = kNever;
+  bool has_own_deadline = false;  // the caller's; else the client's patience
   size_t requests_left = 0;
   std::map<uint32_t, Status> lanes;       // the first error of each lane that took part, or OK
   std::vector<uint16_t> servers_applied;  // that acknowledged a write of it
@@ -59,6 +60,7 @@ struct Request {
   TimeNs attempt_timeout = 0;
   std::vector<uint64_t> request_ids;  // of all attempts: a late reply to an early one is as good
   size_t refusals = 0;                // attempts that were answered: not now
+  TimeNs refused_since = kNever;      // the first of them
   TimeNs retry_delay = 0;             // after the last of them
   Status last_error;                  // why an earlier attempt did not do
   bool answered = false;              // steady: its reply is kept

@@ -83,7 +83,8 @@ Status ServerLink::AnotherCopy(const wire::ShardMap& cluster, uint32_t nonce) co
       Counted(writes_acknowledged, "acknowledged write")));
 }
 
-Status ServerLink::Silent(const wire::ShardMap& cluster, TimeNs silence) const {
+Status ServerLink::Silent(const wire::ShardMap& cluster, TimeNs silence,
+                          std::string_view allowed) const {
   std::string risk;
   if (unlogged_acknowledged > 0) {
     risk = fmt::format("; if it has ended, {} at level 'applied' may be gone",
@@ -93,9 +94,9 @@ Status ServerLink::Silent(const wire::ShardMap& cluster, TimeNs silence) const {
                        Counted(writes_acknowledged, "acknowledged write"));
   }
   return Lost(fmt::format(
-      "{} has been silent for {:.1f} s: shards {}; see whether it still runs and can "
+      "{} has been silent for {:.1f} s{}: shards {}; see whether it still runs and can "
       "be reached{}",
-      Name(), static_cast<double>(silence) / kSecond, ShardRanges(cluster, index), risk));
+      Name(), static_cast<double>(silence) / kSecond, allowed, ShardRanges(cluster, index), risk));
 }
 
 bool SameLineage(uint64_t a, uint64_t b) { return a >> 16 == b >> 16; }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -12,6 +13,9 @@
 #include "proto/wire/shard_map.h"
 
 namespace strata::client {
+
+// Before silence means anything: a pause of our own process blames no server.
+inline constexpr int kPingsUnansweredMin = 2;
 
 // Not thread-safe.
 struct ServerLink {
@@ -24,6 +28,7 @@ struct ServerLink {
   TimeNs last_heard = 0;  // or when we began to wait for it
   TimeNs next_ping = kNever;
   int pings_unanswered = 0;
+  TimeNs away_since = kNever;  // since when it is waited for and does not serve
   size_t requests_in_flight = 0;
   uint64_t incarnation = 0;  // the latest that it was heard as; its hello may be of an earlier one
   // The boot that was greeted last, and its nonce: another nonce with this number, or a later boot
@@ -51,11 +56,12 @@ struct ServerLink {
   Status CheckMap(const wire::ShardMap& reply, size_t servers) const;
 
   // What was acknowledged and is gone, or may be: its next life has another lineage; it is of the
-  // same, but what was acknowledged as applied need not have been in the log; nobody knows.
+  // same, but what was acknowledged as applied need not have been in the log; nobody knows, and
+  // `allowed` says what allowed no longer silence.
   Status AnotherLineage(const wire::ShardMap& cluster) const;
   Status AnotherBoot(const wire::ShardMap& cluster) const;
   Status AnotherCopy(const wire::ShardMap& cluster, uint32_t nonce) const;
-  Status Silent(const wire::ShardMap& cluster, TimeNs silence) const;
+  Status Silent(const wire::ShardMap& cluster, TimeNs silence, std::string_view allowed) const;
 };
 
 // An incarnation is a lineage and, in its last 16 bits, a boot: docs/protocol.md.

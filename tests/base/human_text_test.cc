@@ -5,6 +5,20 @@
 namespace strata {
 namespace {
 
+TEST(HumanText, ARateThatIsNotZeroDoesNotReadAsZero) {
+  EXPECT_EQ(HumanRate(0), "0");
+  EXPECT_EQ(HumanRate(0.42), "0.42");
+  EXPECT_EQ(HumanRate(9.96), "10");
+  EXPECT_EQ(HumanRate(12345.6), "12,345");
+}
+
+TEST(HumanText, OnlyAllOfItIsAHundredPercent) {
+  EXPECT_EQ(WholePercent(0), 0);
+  EXPECT_EQ(WholePercent(0.456), 46);
+  EXPECT_EQ(WholePercent(0.9999), 99);
+  EXPECT_EQ(WholePercent(1), 100);
+}
+
 TEST(HumanText, Counts) {
   EXPECT_EQ(HumanCount(0), "0");
   EXPECT_EQ(HumanCount(999), "999");

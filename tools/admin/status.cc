@@ -74,7 +74,9 @@ Json ToJson(const control::WorkerStatus& worker) {
           {"samples_per_second", worker.samples_per_second()},
           {"loss", worker.loss()},
           {"auc", worker.auc()},
-          {"eta_seconds", worker.eta_seconds()}};
+          {"eta_seconds", worker.eta_seconds()},
+          {"waits_for", worker.waits_for()},
+          {"wait_seconds", worker.wait_seconds()}};
 }
 
 Json ToJson(const NodeAnswer& answer) {
@@ -121,11 +123,12 @@ std::string Details(const control::NodeStatus& status) {
   }
   const control::WorkerStatus& worker = status.worker();
   std::string details =
-      fmt::format("{} {:.0f} %, {} samples/s", worker.job(), 100 * worker.progress(),
-                  HumanCount(static_cast<uint64_t>(std::max(0.0, worker.samples_per_second()))));
+      fmt::format("{} {} %, {} samples/s", worker.job(), WholePercent(worker.progress()),
+                  HumanRate(worker.samples_per_second()));
   if (worker.loss() > 0) details += fmt::format(", loss {:.4f}", worker.loss());
   if (worker.auc() > 0) details += fmt::format(", AUC {:.4f}", worker.auc());
   if (worker.eta_seconds() > 0) details += ", ETA " + HumanSeconds(worker.eta_seconds());
+  if (!worker.waits_for().empty()) details = worker.waits_for() + "; " + details;
   return details;
 }
 

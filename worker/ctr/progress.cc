@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/human_text.h"
 #include "base/print.h"
 
 namespace strata {
@@ -14,12 +15,6 @@ namespace {
 
 constexpr TimeNs kTerminalInterval = 200 * kMillisecond;
 constexpr TimeNs kPlainInterval = 2 * kSecond;
-
-std::string Grouped(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
-}
 
 std::string Duration(double seconds) {
   if (seconds < 60) return fmt::format("{:.0f} s", seconds);
@@ -30,6 +25,9 @@ std::string Duration(double seconds) {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr uint64_t kAdvancesMin = 20;
+constexpr TimeNs kWindow = 10 * kSecond;
+constexpr TimeNs kPointEvery = 200 * kMillisecond;
+constexpr double kShareMaxAtRest = 0.99;
 
 // JSON has no NaN.
 nlohmann::json Number(double value) {
@@ -38,32 +36,52 @@ nlohmann::json Number(double value) {
 
 }  // namespace
 
+double ShownShare(double share, double samples_per_second) {
+  return samples_per_second == 0 ? std::min(share, kShareMaxAtRest) : share;
+}
+
 void Pace::Advance(TimeNs now, uint64_t samples, double share) {
   last_ = {now, samples, share};
-  if (advances_ == 0) first_ = last_;
+  if (points_.empty() || now - points_.back().time >= kPointEvery) points_.push_back(last_);
+  while (points_.size() > 1 && points_[1].time <= now - kWindow) points_.pop_front();
   ++advances_;
 }
 
-double Pace::Elapsed() const {
-  const TimeNs elapsed = last_.time - first_.time;
-  if (elapsed <= 0 || (elapsed < kSecond && advances_ <= kAdvancesMin)) return kUnknown;
+double Pace::Elapsed(TimeNs now) const {
+  if (points_.empty()) return kUnknown;
+  const TimeNs gone = last_.time - points_.front().time;
+  if (gone <= 0 || (gone < kSecond && advances_ <= kAdvancesMin)) return kUnknown;
+  const TimeNs elapsed = std::max(now, last_.time) - points_.front().time;
   return static_cast<double>(elapsed) / static_cast<double>(kSecond);
 }
 
-double Pace::SamplesPerSecond() const {
-  return static_cast<double>(last_.samples - first_.samples) / Elapsed();
+// A task of long steps stands still between two of them, and goes on all the same.
+bool Pace::Stands(TimeNs now) const {
+  if (points_.size() < 2) return now - last_.time > kWindow;
+  const TimeNs step = (last_.time - points_.front().time) / static_cast<TimeNs>(points_.size() - 1);
+  return now - last_.time > std::max(kWindow, 3 * step);
 }
 
-double Pace::EtaSeconds() const {
-  const double share = last_.share - first_.share;
-  return share > 0 ? Elapsed() * (1 - last_.share) / share : kUnknown;
+double Pace::SamplesPerSecond(TimeNs now) const {
+  const double elapsed = Elapsed(now);
+  if (std::isnan(elapsed)) return kUnknown;
+  if (Stands(now)) return 0;
+  return static_cast<double>(last_.samples - points_.front().samples) / elapsed;
+}
+
+double Pace::EtaSeconds(TimeNs now) const {
+  const double elapsed = Elapsed(now);
+  if (std::isnan(elapsed) || Stands(now)) return kUnknown;
+  const double share = last_.share - points_.front().share;
+  return share > 0 ? elapsed * (1 - last_.share) / share : kUnknown;
 }
 
 std::string ProgressLine(const std::string& task, const ProgressState& state) {
-  std::string line =
-      fmt::format("{:<8} {:3.0f} %  {} samples", task, 100 * state.share, Grouped(state.samples));
+  std::string line = fmt::format("{:<8} {:3} %  {} samples", task,
+                                 WholePercent(ShownShare(state.share, state.samples_per_second)),
+                                 HumanCount(state.samples));
   if (std::isfinite(state.samples_per_second)) {
-    line += fmt::format("  {}/s", Grouped(static_cast<uint64_t>(state.samples_per_second)));
+    line += fmt::format("  {}/s", HumanRate(state.samples_per_second));
   }
   if (std::isfinite(state.eta_seconds)) line += "  ETA " + Duration(state.eta_seconds);
   if (std::isfinite(state.loss)) line += fmt::format("  loss {:.4f}", state.loss);
@@ -72,7 +90,7 @@ std::string ProgressLine(const std::string& task, const ProgressState& state) {
 }
 
 std::string ProgressJson(const std::string& task, const ProgressState& state) {
-  const nlohmann::json object = {{"progress", state.share},
+  const nlohmann::json object = {{"progress", ShownShare(state.share, state.samples_per_second)},
                                  {"task", task},
                                  {"samples", state.samples},
                                  {"samples_per_second", Number(state.samples_per_second)},

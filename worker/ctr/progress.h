@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,15 +25,21 @@ struct ProgressState {
   double auc = 0;
 };
 
-// How fast a task goes, from its first advance on: what it needs to start (a shuffle buffer that
-// fills, first connections) says nothing about the rest.
+// What is to be shown of a share: less than all of it for as long as a task does not go on.
+double ShownShare(double share, double samples_per_second);
+
+// How fast a task goes, over about the last ten seconds and from its first advance on: what it
+// needs to start (a shuffle buffer that fills, first connections) says nothing about the rest.
 class Pace {
  public:
   // `samples` and `share` of the task are done by now, all in all.
   void Advance(TimeNs now, uint64_t samples, double share);
-  // Both NaN until it went on for a second or 20 advances.
-  double SamplesPerSecond() const;
-  double EtaSeconds() const;
+  // As of the last advance, or of `now`: 0 once it has not gone on for far longer than before. Both
+  // NaN until it went on for a second or 20 advances; the ETA also while it does not go on.
+  double SamplesPerSecond() const { return SamplesPerSecond(last_.time); }
+  double SamplesPerSecond(TimeNs now) const;
+  double EtaSeconds() const { return EtaSeconds(last_.time); }
+  double EtaSeconds(TimeNs now) const;
 
  private:
   struct Point {
@@ -40,10 +47,11 @@ class Pace {
     uint64_t samples = 0;
     double share = 0;
   };
-  double Elapsed() const;  // NaN while that is too short
+  double Elapsed(TimeNs now) const;  // of the window; NaN while that is too short
+  bool Stands(TimeNs now) const;
 
   uint64_t advances_ = 0;
-  Point first_;
+  std::deque<Point> points_;  // of the window, some time apart; the first is its begin
   Point last_;
 };
 

@@ -38,7 +38,9 @@ void WaitUntilTraining(const ClusterFixture& cluster, int workers) {
 // A cluster in the middle of training.
 class TrainingCluster : public ClusterFixture {
  public:
-  TrainingCluster(int servers, int workers) : ClusterFixture(servers, workers) {
+  TrainingCluster(int servers, int workers, const std::string& server_lost = "5s")
+      : ClusterFixture(servers, workers,
+                       fmt::format("[timeouts]\nserver_lost = \"{}\"\n", server_lost)) {
     StartServers();
     StartWorkers(kLong);
     WaitUntilTraining(*this, workers);
@@ -111,6 +113,23 @@ TEST(LossProcess, AKilledServerEndsTheJobAndSaysWhatIsGone) {
   for (const int rank : {0, 1}) {
     ExpectServerLoss(WaitForEnd(cluster.worker(rank), killed), cluster.server_address(1));
   }
+}
+
+TEST(LossProcess, AStalledJobSaysForWhichServerItWaits) {
+  TrainingCluster cluster(2, 1, "10min");
+  cluster.server(1).Signal(SIGSTOP);
+  ASSERT_TRUE(cluster.worker(0).WaitForErrors("waiting for server 1 (" + cluster.server_address(1)))
+      << cluster.worker(0).Errors();
+  const nlohmann::json worker = Status(cluster)["nodes"][2];
+  EXPECT_EQ(worker["state"], "waiting") << worker.dump();
+  EXPECT_NE(worker["worker"]["waits_for"].get<std::string>().find(cluster.server_address(1)),
+            std::string::npos)
+      << worker.dump();
+  EXPECT_GT(worker["worker"]["wait_seconds"].get<double>(), 1);
+  cluster.server(1).Signal(SIGCONT);
+  EXPECT_TRUE(cluster.worker(0).WaitForErrors("all servers serve again"))
+      << cluster.worker(0).Errors();
+  EXPECT_TRUE(WaitUntil([&] { return Status(cluster)["nodes"][2]["state"] == "training"; }));
 }
 
 TEST(LossProcess, AServerThatComesBackWithoutItsRowsEndsTheJobToo) {

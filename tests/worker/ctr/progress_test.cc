@@ -66,6 +66,47 @@ TEST(Progress, PaceBeginsWithTheFirstAdvance) {
             "train      0 %  5 samples");
 }
 
+TEST(Progress, PaceIsOfTheLastSeconds) {
+  Pace pace;
+  TimeNs now = 0;
+  for (uint64_t second = 0; second < 100; ++second) {
+    pace.Advance(now = static_cast<TimeNs>(second) * kSecond, second * 1000,
+                 0.001 * static_cast<double>(second));
+  }
+  const uint64_t samples = 99'000;
+  for (uint64_t second = 1; second <= 20; ++second) {
+    pace.Advance(now += kSecond, samples + 10 * second,
+                 0.099 + 0.0001 * static_cast<double>(second));
+  }
+  EXPECT_NEAR(pace.SamplesPerSecond(), 10, 1e-9);
+  EXPECT_NEAR(pace.EtaSeconds(), (1 - 0.101) / 0.0001, 1);
+}
+
+TEST(Progress, PaceIsZeroOnceNothingGoesOn) {
+  Pace pace;
+  TimeNs now = 0;
+  for (uint64_t step = 0; step <= 10; ++step) {
+    pace.Advance(now = static_cast<TimeNs>(step) * kSecond, step, 0.1 * static_cast<double>(step));
+  }
+  EXPECT_DOUBLE_EQ(pace.SamplesPerSecond(now), 1);
+  EXPECT_LT(pace.SamplesPerSecond(now + 5 * kSecond), 1);
+  EXPECT_EQ(pace.SamplesPerSecond(now + 11 * kSecond), 0);
+  EXPECT_TRUE(std::isnan(pace.EtaSeconds(now + 11 * kSecond)));
+  Pace slow;  // a step takes 20 s
+  for (uint64_t step = 0; step <= 10; ++step) {
+    slow.Advance(now = static_cast<TimeNs>(step) * 20 * kSecond, step,
+                 0.1 * static_cast<double>(step));
+  }
+  EXPECT_GT(slow.SamplesPerSecond(now + 15 * kSecond), 0);
+}
+
+TEST(Progress, NoSamplesASecondAreNeverAllOfThem) {
+  EXPECT_EQ(ProgressLine("evaluate", {1, 9, 0, kUnknown, kUnknown, kUnknown}),
+            "evaluate  99 %  9 samples  0/s");
+  EXPECT_EQ(ProgressLine("train", {0.997, 9, 0.4, kUnknown, kUnknown, kUnknown}),
+            "train     99 %  9 samples  0.4/s");
+}
+
 TEST(Progress, JsonHasNullForWhatIsUnknown) {
   const auto object =
       nlohmann::json::parse(ProgressJson("train", {0.5, 10, 20, 30, 0.25, kUnknown}));

@@ -25,20 +25,61 @@ control::NodeStatus StatusOf(const StatusBoard& board) {
   return status;
 }
 
+// Of a task that goes on with `rate` samples a second, and has just done `share` of all.
+Pace PaceOf(TimeNs now, uint64_t rate, double share) {
+  Pace pace;
+  pace.Advance(now - 2 * kSecond, 0, 0);
+  pace.Advance(now, 2 * rate, share);
+  return pace;
+}
+
+TEST(StatusBoard, AJobThatStandsStillLooksLikeIt) {
+  SimClock clock(5 * kSecond);
+  StatusBoard board(clock);
+  board.SetState("training");
+  board.SetProgress({1, 150, 75, 2, 0.4, kUnknown}, PaceOf(clock.Now(), 100, 1));
+  EXPECT_EQ(StatusOf(board).worker().samples_per_second(), 100);
+  EXPECT_EQ(StatusOf(board).worker().progress(), 1);
+  clock.Advance(60 * kSecond);
+  EXPECT_EQ(StatusOf(board).worker().samples_per_second(), 0);
+  EXPECT_EQ(StatusOf(board).worker().eta_seconds(), 0);
+  EXPECT_LT(StatusOf(board).worker().progress(), 1) << "0 samples/s is never 100 %";
+  EXPECT_THAT(board.MetricsText(), HasSubstr("strata_worker_samples_per_second 0\n"));
+}
+
+TEST(StatusBoard, SaysForWhichServerItWaitsAndSinceWhen) {
+  SimClock clock(50 * kSecond);
+  StatusBoard board(clock);
+  board.SetState("training");
+  board.SetWaits({{.server = 0, .name = "server 0 (a:1)", .since = 45 * kSecond, .why = "why 0"},
+                  {.server = 1, .name = "server 1 (b:1)", .since = 20 * kSecond, .why = "silent"}});
+  clock.Advance(10 * kSecond);
+  const std::string text = "waiting for server 1 (b:1) for 40s: silent, and for 1 other";
+  EXPECT_EQ(board.WhyNotReady(), text);
+  const control::NodeStatus status = StatusOf(board);
+  EXPECT_EQ(status.state(), "waiting");
+  EXPECT_EQ(status.worker().waits_for(), text);
+  EXPECT_EQ(status.worker().wait_seconds(), 40);
+  EXPECT_THAT(board.MetricsText(), HasSubstr("strata_worker_wait_seconds 40\n"));
+  board.SetWaits({});
+  EXPECT_EQ(StatusOf(board).state(), "training");
+  EXPECT_EQ(board.WhyNotReady(), "");
+}
+
 TEST(StatusBoard, ShowsWhatTheWorkerDoes) {
   SimClock clock(5 * kSecond);
   StatusBoard board(clock);
   EXPECT_EQ(StatusOf(board).state(), "starting");
-  EXPECT_FALSE(board.ready());
+  EXPECT_EQ(board.WhyNotReady(), "starting");
   board.SetIdentity(
       {.job = "adult", .task = "train", .address = "10.0.0.1:77", .rank = 2, .world = 3});
   board.SetHttp("http://127.0.0.1:9");
   board.SetState("training");
   board.Advance(100, 1, 0);
   board.Advance(50, 2, 1);
-  board.SetProgress({0.5, 150, 75, 2, 0.4, kUnknown});
+  board.SetProgress({0.5, 150, 75, 2, 0.4, kUnknown}, PaceOf(5 * kSecond, 100, 0.5));
   clock.Advance(3 * kSecond);
-  EXPECT_TRUE(board.ready());
+  EXPECT_EQ(board.WhyNotReady(), "");
   const control::NodeStatus status = StatusOf(board);
   EXPECT_EQ(status.role(), "worker");
   EXPECT_EQ(status.rank(), 2U);
@@ -54,7 +95,7 @@ TEST(StatusBoard, ShowsWhatTheWorkerDoes) {
   EXPECT_EQ(status.worker().loss(), 0.4);
   EXPECT_EQ(status.worker().auc(), 0) << "what is not known is not shown";
   EXPECT_EQ(status.worker().world(), 3U);
-  const std::string metrics = board.metrics().PrometheusText();
+  const std::string metrics = board.MetricsText();
   EXPECT_THAT(metrics, HasSubstr("strata_worker_samples_total 150"));
   EXPECT_THAT(metrics, HasSubstr("strata_worker_steps_total 2"));
 }
