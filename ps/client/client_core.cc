@@ -59,6 +59,9 @@ ClientCore::ClientCore(ClientCoreOptions options) : options_(std::move(options))
     server_of_endpoint_.emplace(server.MainEndpoint(), server.index);
     servers_.push_back(std::move(server));
   }
+  for (const uint16_t server : options_.absent) {
+    servers_[server].lost = Lost(servers_[server].Name() + " is down");
+  }
 }
 
 // ---- operations in
@@ -201,6 +204,7 @@ std::vector<ClientCore::RequestPtr> ClientCore::ListRequests(const CallPtr& call
   std::vector<RequestPtr> requests;
   for (size_t lane = 0; lane < lanes_.size(); ++lane) {
     if (map_.lanes[lane].lane != 0) continue;  // each lane of a server knows all of its tables
+    if (std::ranges::count(options_.absent, map_.lanes[lane].server) != 0) continue;
     requests.push_back(TableRequest(call, Command::kListTables, 0, lane));
   }
   return requests;

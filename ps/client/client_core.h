@@ -43,6 +43,8 @@ namespace strata {
 struct ClientCoreOptions {
   // "host:port", or "inproc://name", in the order of the machine list.
   std::vector<std::string> servers;
+  // Those that are known to be down: nobody waits for them, and what goes to them is kLost.
+  std::vector<uint16_t> absent = {};
   uint64_t cluster_id = 0;
   uint64_t client_hi = 0;  // 128 random bits, new for every core
   uint64_t client_lo = 0;

@@ -81,9 +81,8 @@ void ClientCore::HandleMap(ServerLink& server, const wire::Received& reply, Time
   server.greeted_incarnation = reply.header.incarnation;
   server.boot_nonce = reply.header.boot_nonce;
   if (connected_) return Resume(server, now);
-  if (std::all_of(servers_.begin(), servers_.end(), [](const auto& s) { return s.greeted; })) {
-    FinishConnecting(now);
-  }
+  const auto settled = [](const ServerLink& s) { return s.greeted || !s.lost.ok(); };
+  if (std::ranges::all_of(servers_, settled)) FinishConnecting(now);
 }
 
 void ClientCore::RejectServer(ServerLink& server, const Status& status) {
@@ -106,18 +105,24 @@ void ClientCore::LearnEndpoints(const ServerLink& server) {
 std::vector<std::string> ClientCore::LaneEndpoints() const {
   std::vector<std::string> endpoints;
   for (const wire::LaneName& lane : map_.lanes) {
-    endpoints.push_back(servers_[lane.server].LaneEndpoint(lane.lane));
+    const ServerLink& server = servers_[lane.server];
+    endpoints.push_back(server.greeted ? server.LaneEndpoint(lane.lane) : "");
   }
   return endpoints;
 }
 
 void ClientCore::FinishConnecting(TimeNs now) {
+  const ServerLink& first = *std::ranges::find_if(servers_, &ServerLink::greeted);
   for (const ServerLink& server : servers_) {
-    if (server.map == servers_[0].map) continue;
+    if (!server.greeted || server.map == first.map) continue;
     return Abort(
         Invalid(fmt::format("{} and {} disagree about the shard map; all servers need the "
                             "same machine list and number of lanes",
-                            servers_[0].Name(), server.Name())));
+                            first.Name(), server.Name())));
+  }
+  map_ = first.map;
+  for (const ServerLink& server : servers_) {
+    if (server.greeted) LearnEndpoints(server);
   }
   for (size_t lane = 0; lane < map_.lanes.size(); ++lane) {
     lanes_.emplace_back(options_.lane_bytes_in_flight);

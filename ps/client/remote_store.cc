@@ -27,6 +27,7 @@ constexpr TimeNs kWaitsEvery = kSecond;
 ClientCoreOptions CoreOptions(const RemoteStoreOptions& options) {
   ClientCoreOptions core;
   core.servers = options.servers;
+  core.absent = options.absent;
   core.cluster_id = options.cluster_id;
   core.client_hi = SystemRandom64();
   core.client_lo = SystemRandom64();

@@ -21,6 +21,9 @@ struct RemoteStoreOptions {
   // Each server's "host:port", or "inproc://NAME" of one in this process (ServerOptions::inproc),
   // in the order of the machine list.
   std::vector<std::string> servers;
+  // Ranks of servers that are known to be down: Connect does without them, and what goes to them is
+  // kLost. At least one other is there.
+  std::vector<uint16_t> absent = {};
   uint64_t cluster_id = 0;  // Hash64 of the cluster's name
   std::string client_name;  // for people: "worker 3"
   TimeNs connect_timeout = 30 * kSecond;

@@ -117,9 +117,10 @@ Status RunCheckpoint(const Request& request, std::string* out) {
   return {};
 }
 
+// Server 0 alone keeps the folder.
 Status RunCheckpointList(const Request& request, std::string* out) {
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
-  RemoteCheckpointer checkpointer(*store);
+  STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
+  RemoteCheckpointer checkpointer(*reachable.store);
   STRATA_ASSIGN(const std::vector<CheckpointInfo> all, checkpointer.List(After(request.timeout)));
   if (request.output == Request::Output::kJson) {
     Json list = Json::array();

@@ -76,12 +76,14 @@ Result<Key> ParseKey(std::string_view text) {
   return key;
 }
 
-Result<float> ParseValue(std::string_view text) {
-  float value = 0;
-  if (!ParseWhole(text, &value) || !std::isfinite(value)) {
-    return Invalid(fmt::format("value '{}': expected a finite number", text));
+// The nearest float, which is 0 of a number that is small enough.
+Result<float> ParseValue(const std::string& text) {
+  if (IsDecimal(text)) {
+    const float value = std::strtof(text.c_str(), nullptr);
+    if (std::isfinite(value)) return value;
   }
-  return value;
+  return Invalid(fmt::format("value '{}': expected a finite number, at most {} from 0", text,
+                             std::numeric_limits<float>::max()));
 }
 
 // An option's whole number in [low, high]; "" leaves it as it is. CLI11 would name neither the
@@ -530,6 +532,8 @@ void AddClusterCommands(CLI::App* app, RawLine* raw) {
   status->add_option("--rendezvous", request.rendezvous,
                      "host:port where workers met that no machine list has; worker 0 names the "
                      "others (default: worker.rendezvous of --config)");
+  status->add_flag("--expect-workers", request.expect_workers,
+                   "Exit code 3 also when no worker runs, as between two jobs");
   AddWatch(status, raw);
   CLI::App* stats = AddCommand(app, "stats", "Rows, memory, traffic and tiers of the tables",
                                Command::kStats, raw);

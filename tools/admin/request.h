@@ -68,13 +68,14 @@ struct Request {
   TimeNs timeout = 3 * kSecond;  // for one node to answer
 
   // For those that have a use for it.
-  TimeNs watch_interval = 0;  // status, stats: 0 shows once
-  std::string rendezvous;     // status: "host:port" where workers met; "": as the file says
-  std::string table;          // stats ("": all), table drop, get, put, erase, export
-  TableSpec spec;             // table create
-  std::vector<Key> keys;      // get, erase, put (one)
-  std::vector<float> values;  // put
-  int world = 0;              // topology, its cost; 0: the workers of the machine list
+  TimeNs watch_interval = 0;    // status, stats: 0 shows once
+  bool expect_workers = false;  // status: workers that are all down are a fault, too
+  std::string rendezvous;       // status: "host:port" where workers met; "": as the file says
+  std::string table;            // stats ("": all), table drop, get, put, erase, export
+  TableSpec spec;               // table create
+  std::vector<Key> keys;        // get, erase, put (one)
+  std::vector<float> values;    // put
+  int world = 0;                // topology, its cost; 0: the workers of the machine list
   HalvingForm form = HalvingForm::kPairLast;  // topology
   CostRequest cost;                           // topology cost
   std::string file;                           // config check; verify, export: a folder

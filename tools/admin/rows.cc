@@ -16,11 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Result<TableSpec> FindTable(TableStore& store, const std::string& name) {
-  STRATA_ASSIGN(const std::vector<TableSpec> specs, store.ListTables());
+// While servers are down, that one of them has it.
+Result<TableSpec> FindTable(const ReachableStore& reachable, const std::string& name) {
+  STRATA_ASSIGN(const std::vector<TableSpec> specs, reachable.store->ListTables());
   const auto found = std::find_if(specs.begin(), specs.end(),
                                   [&](const TableSpec& spec) { return spec.name == name; });
   if (found != specs.end()) return *found;
+  STRATA_TRY(reachable.verdict);
   return NotFound(fmt::format("there is no table '{}'; see strata-admin tables", name));
 }
 
@@ -46,32 +48,34 @@ std::string ErasedText(const std::string& table, size_t keys, std::optional<uint
 }  // namespace
 
 Status RunGet(const Request& request, std::string* out) {
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
-  STRATA_ASSIGN(const TableSpec spec, FindTable(*store, request.table));
-  std::vector<float> rows(request.keys.size() * spec.dim);
+  STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
+  const std::vector<Key> keys = reachable.Reachable(request.keys);
+  std::vector<float> rows(keys.size() * spec.dim);
   TablePart part;
   part.table = spec.id();
-  part.keys = request.keys;
+  part.keys = keys;
   part.out = rows;
-  STRATA_TRY(Run(*store, OpKind::kLookup, part).status);
+  if (!keys.empty()) STRATA_TRY(Run(*reachable.store, OpKind::kLookup, part).status);
 
   Json json = Json::array();
   TableText text({{"key", TableText::Align::kRight}, {"values"}});
-  for (size_t i = 0; i < request.keys.size(); ++i) {
+  for (size_t i = 0; i < keys.size(); ++i) {
     const auto values = std::span<const float>(rows).subspan(i * spec.dim, spec.dim);
     json.push_back(
-        {{"key", request.keys[i]}, {"values", std::vector<float>(values.begin(), values.end())}});
-    text.AddRow({fmt::to_string(request.keys[i]), fmt::format("{}", fmt::join(values, " "))});
+        {{"key", keys[i]}, {"values", std::vector<float>(values.begin(), values.end())}});
+    text.AddRow({fmt::to_string(keys[i]), fmt::format("{}", fmt::join(values, " "))});
   }
   *out = request.output == Request::Output::kJson
              ? JsonLine({{"table", spec.name}, {"dim", spec.dim}, {"rows", std::move(json)}})
              : text.ToString();
-  return {};
+  return reachable.CheckAllReachable(request.keys);
 }
 
 Status RunPut(const Request& request, std::string* out) {
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
-  STRATA_ASSIGN(const TableSpec spec, FindTable(*store, request.table));
+  STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
+  STRATA_TRY(reachable.CheckAllReachable(request.keys));
   if (request.values.size() != spec.dim) {
     return Invalid(fmt::format("table '{}' has dimension {}: expected as many values, found {}",
                                spec.name, spec.dim, request.values.size()));
@@ -80,7 +84,7 @@ Status RunPut(const Request& request, std::string* out) {
   part.table = spec.id();
   part.keys = request.keys;
   part.in = request.values;
-  STRATA_TRY(Run(*store, OpKind::kAssign, part).status);
+  STRATA_TRY(Run(*reachable.store, OpKind::kAssign, part).status);
   *out = request.output == Request::Output::kJson
              ? JsonLine({{"table", spec.name}, {"key", request.keys[0]}})
              : fmt::format("put key {} of table {}\n", request.keys[0], spec.name);
@@ -88,12 +92,14 @@ Status RunPut(const Request& request, std::string* out) {
 }
 
 Status RunErase(const Request& request, std::string* out) {
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
-  STRATA_ASSIGN(const TableSpec spec, FindTable(*store, request.table));
+  STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
+  // All of them or none.
+  STRATA_TRY(reachable.CheckAllReachable(request.keys));
   TablePart part;
   part.table = spec.id();
   part.keys = request.keys;
-  const Outcome outcome = Run(*store, OpKind::kErase, part);
+  const Outcome outcome = Run(*reachable.store, OpKind::kErase, part);
   STRATA_TRY(outcome.status);
   const Json erased = outcome.erased ? Json(*outcome.erased) : Json();
   *out = request.output == Request::Output::kJson

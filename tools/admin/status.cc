@@ -1,6 +1,7 @@
 // strata-admin status: every node of the machine list, up or down, and what it is doing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -161,6 +162,17 @@ std::string ToText(const std::vector<NodeAnswer>& answers) {
   return table.ToString();
 }
 
+// Between two jobs no worker runs, and nothing is wrong with that.
+std::vector<NodeAnswer> WithoutIdleWorkers(std::vector<NodeAnswer> answers) {
+  const auto is_worker = [](const NodeAnswer& answer) {
+    return answer.machine.role == Role::kWorker;
+  };
+  const bool idle = std::ranges::all_of(
+      answers, [&](const NodeAnswer& answer) { return !is_worker(answer) || answer.down(); });
+  if (idle) std::erase_if(answers, is_worker);
+  return answers;
+}
+
 }  // namespace
 
 Status RunStatus(const Request& request, std::string* out) {
@@ -175,7 +187,7 @@ Status RunStatus(const Request& request, std::string* out) {
   } else {
     *out = ToText(answers);
   }
-  return Verdict(answers);
+  return Verdict(request.expect_workers ? answers : WithoutIdleWorkers(answers));
 }
 
 }  // namespace strata::admin

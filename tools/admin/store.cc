@@ -1,14 +1,30 @@
 #include "tools/admin/store.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <span>
 
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/node_query.h"
 
 namespace strata::admin {
 
-Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, TimeNs timeout) {
+namespace {
+
+// A server may be busy for some seconds.
+constexpr TimeNs kServerLostAfterMin = 5 * kSecond;
+constexpr size_t kNamedKeys = 8;
+
+}  // namespace
+
+Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, TimeNs timeout,
+                                                  const std::vector<uint16_t>& absent) {
   RemoteStoreOptions options;
+  options.absent = absent;
   for (const Machine& machine : config.machines.Of(Role::kServer)) {
     options.servers.push_back(machine.Address());
   }
@@ -17,7 +33,8 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, T
   options.shared_memory = false;  // for a few messages it is not worth a line about it
   options.connect_timeout = timeout;
   options.request_timeout = timeout;
-  options.server_lost_after = std::max(timeout, config.server_lost_after);  // it may be busy
+  options.server_lost_after = std::max(timeout, kServerLostAfterMin);
+  options.request_timeout_name = "--timeout";
   return RemoteStore::Connect(options);
 }
 
@@ -25,6 +42,46 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(const Request& request) {
   STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
   STRATA_TRY(Verdict(AskStatus(config, config.machines.Of(Role::kServer), request.timeout)));
   return ConnectStore(config, request.timeout);
+}
+
+Result<ReachableStore> ConnectReachable(const Request& request) {
+  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
+  const auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);
+  ReachableStore reachable{.store = nullptr, .absent = {}, .verdict = Verdict(answers)};
+  for (const NodeAnswer& answer : answers) {
+    if (answer.refused()) return reachable.verdict;
+    if (answer.down()) reachable.absent.push_back(static_cast<uint16_t>(answer.machine.rank));
+  }
+  if (reachable.absent.size() == answers.size()) return reachable.verdict;
+  STRATA_ASSIGN(reachable.store, ConnectStore(config, request.timeout, reachable.absent));
+  return reachable;
+}
+
+std::vector<Key> ReachableStore::Reachable(const std::vector<Key>& keys) const {
+  if (absent.empty()) return keys;
+  const wire::ShardMap map = store->Map();
+  std::vector<Key> reachable;
+  std::ranges::copy_if(keys, std::back_inserter(reachable), [&](const Key key) {
+    const uint16_t server = map.lanes[map.owner[wire::ShardOf(key)]].server;
+    return std::ranges::find(absent, server) == absent.end();
+  });
+  return reachable;
+}
+
+Status ReachableStore::CheckAllReachable(const std::vector<Key>& keys) const {
+  const std::vector<Key> reachable = Reachable(keys);
+  if (reachable.size() == keys.size()) return {};
+  const std::set<Key> answered(reachable.begin(), reachable.end());
+  std::vector<Key> others;
+  std::ranges::copy_if(keys, std::back_inserter(others),
+                       [&](const Key key) { return !answered.contains(key); });
+  const size_t named = std::min(others.size(), kNamedKeys);
+  return Status(
+      verdict.code(),
+      fmt::format("{}\nnot answered: {} {}{}", verdict.message(),
+                  others.size() == 1 ? "key" : "keys",
+                  fmt::join(std::span(others).first(named), ", "),
+                  named < others.size() ? fmt::format(" and {} more", others.size() - named) : ""));
 }
 
 }  // namespace strata::admin

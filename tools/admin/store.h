@@ -1,7 +1,9 @@
 // The tables of a running cluster, for commands that change or read rows.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -11,10 +13,25 @@
 
 namespace strata::admin {
 
-// Connects to all servers within the timeout.
-Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, TimeNs timeout);
+// Connects within the timeout to all servers but those of `absent`, by rank.
+Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, TimeNs timeout,
+                                                  const std::vector<uint16_t>& absent = {});
 // The same for the request's cluster, after asking each server how it is: the error names every one
 // that is down or refuses.
 Result<std::unique_ptr<RemoteStore>> ConnectStore(const Request& request);
+
+// The servers of a cluster that are up, for commands that can do with some.
+struct ReachableStore {
+  std::unique_ptr<RemoteStore> store;
+  std::vector<uint16_t> absent;  // ranks of the others
+  Status verdict;                // what is wrong with these; OK when there are none
+
+  // The keys whose rows are on servers that are up.
+  std::vector<Key> Reachable(const std::vector<Key>& keys) const;
+  // OK when all keys are reachable; else the verdict, with the keys that are not.
+  Status CheckAllReachable(const std::vector<Key>& keys) const;
+};
+// The verdict when no server is up, or one refuses.
+Result<ReachableStore> ConnectReachable(const Request& request);
 
 }  // namespace strata::admin

@@ -44,11 +44,16 @@ TableSums SumOf(const std::vector<NodeAnswer>& answers) {
   return sums;
 }
 
-// The tables' definitions, by name. Every server must be up to tell them.
+// The tables' definitions, by name. Each server knows all of them.
 using Definitions = std::map<std::string, TableSpec>;
 
-Result<Definitions> DefinitionsOf(const ClusterConfig& config, TimeNs timeout) {
-  STRATA_ASSIGN(const auto store, ConnectStore(config, timeout));
+Result<Definitions> DefinitionsOf(const ClusterConfig& config,
+                                  const std::vector<NodeAnswer>& answers, TimeNs timeout) {
+  std::vector<uint16_t> absent;
+  for (const NodeAnswer& answer : answers) {
+    if (!answer.status.ok()) absent.push_back(static_cast<uint16_t>(answer.machine.rank));
+  }
+  STRATA_ASSIGN(const auto store, ConnectStore(config, timeout, absent));
   STRATA_ASSIGN(const std::vector<TableSpec> specs, store->ListTables());
   Definitions definitions;
   for (const TableSpec& spec : specs) definitions.emplace(spec.name, spec);
@@ -202,10 +207,10 @@ Status RunTables(const Request& request, std::string* out) {
   const TableSums sums = SumOf(answers);
   Status verdict = Verdict(answers);
   Definitions definitions;
-  if (verdict.ok()) {
-    Result<Definitions> told = DefinitionsOf(config, request.timeout);
-    verdict = told.status();
-    if (told.ok()) definitions = std::move(told).value();
+  if (AnyAnswered(answers)) {
+    Result<Definitions> listed = DefinitionsOf(config, answers, request.timeout);
+    if (verdict.ok()) verdict = listed.status();
+    if (listed.ok()) definitions = std::move(listed).value();
   }
   if (request.output == Request::Output::kJson) {
     Json tables = Json::array();

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "proto/wire/shard_map.h"
 #include "ps/client/remote_store.h"
 #include "tests/process/admin/admin_fixture.h"
 #include "tests/support/process.h"
@@ -27,6 +28,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class AdminProcess : public AdminFixture {
  protected:
@@ -99,7 +101,7 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
 
   // Each of them has left; the last one's message may still be on its way.
   const auto clients = [&] {
-    const json servers = AdminJson({"status", "--timeout=2s"}, 3).at("nodes");
+    const json servers = AdminJson({"status", "--timeout=2s"}).at("nodes");
     return servers.at(0).at("server").at("clients").get<int>() +
            servers.at(1).at("server").at("clients").get<int>();
   };
@@ -177,7 +179,7 @@ TEST_F(AdminProcess, AnotherClustersServersRefuseAndAreNotDown) {
   EXPECT_EQ(Admin({"tables"}).output, "");
   EXPECT_EQ(AdminJson({"tables"}, 4).at("servers_refused"), json({0, 1}));
   // The worker is down, the servers are not.
-  const ProcessResult status = Admin({"status"});
+  const ProcessResult status = Admin({"status", "--expect-workers"});
   EXPECT_EQ(status.end.code, 3);
   EXPECT_THAT(status.output, HasSubstr("up    refused"));
   EXPECT_THAT(status.errors, HasSubstr("1 of 3 nodes is down: worker 0"));
@@ -229,7 +231,7 @@ TEST_F(AdminProcess, ADrainThatIsNotDoneInTimeIsNoLostServer) {
   const std::vector<Key> keys = {1, 2, 3, 4};
   const std::vector<float> gradients(keys.size(), 1);
   RemoteStoreOptions options;
-  const json status = AdminJson({"status"}, 3);
+  const json status = AdminJson({"status"});
   for (const json& node : status.at("nodes")) {
     if (node.at("role") == "server") options.servers.push_back(node.at("address"));
   }
@@ -249,7 +251,7 @@ TEST_F(AdminProcess, ADrainThatIsNotDoneInTimeIsNoLostServer) {
   push.sync = SyncGroup{.id = 1, .rank = 0, .world = 2, .first_step = 1};
   (*store)->Submit(std::move(push), [](const Outcome&) {});
   ASSERT_TRUE(WaitUntil([&] {
-    const json nodes = AdminJson({"status"}, 3).at("nodes");
+    const json nodes = AdminJson({"status"}).at("nodes");
     return nodes[0].at("server").at("queue_bytes") > 0 &&
            nodes[1].at("server").at("queue_bytes") > 0;
   }));
@@ -259,6 +261,41 @@ TEST_F(AdminProcess, ADrainThatIsNotDoneInTimeIsNoLostServer) {
   EXPECT_THAT(drain.output, HasSubstr("draining, "));
   EXPECT_THAT(drain.output, HasSubstr("of requests still wait"));
   EXPECT_THAT(drain.errors, HasSubstr("did not finish within 0.5s on server 0, server 1"));
+}
+
+TEST_F(AdminProcess, BetweenTwoJobsNoWorkerRunsAndAllIsWell) {
+  EXPECT_EQ(Admin({"status"}).end.code, 0);
+  const ProcessResult expected = Admin({"status", "--expect-workers"});
+  EXPECT_EQ(expected.end.code, 3);
+  EXPECT_THAT(expected.errors, HasSubstr("1 of 3 nodes is down: worker 0"));
+}
+
+TEST_F(AdminProcess, WithAServerDownTheOthersAnswerForTheirRows) {
+  ASSERT_EQ(Admin({"table", "create", "t", "--dim=1", "--optimizer=adam"}).end.code, 0);
+  // Keys of both servers; the first half of the shards is server 0's.
+  std::vector<std::string> here, there;
+  for (Key key = 1; here.size() < 2 || there.size() < 2; ++key) {
+    auto& keys = wire::ShardOf(key) < wire::kShards / 2 ? here : there;
+    if (keys.size() < 2) keys.push_back(fmt::to_string(key));
+  }
+  for (const auto& keys : {here, there}) {
+    for (const std::string& key : keys) ASSERT_EQ(Admin({"put", "t", key, "2"}).end.code, 0);
+  }
+  servers_[1]->Signal(SIGKILL);
+  ASSERT_TRUE(servers_[1]->Wait().has_value());
+  const ProcessResult all = Admin({"get", "t", here[0], here[1], "--timeout=2s"});
+  EXPECT_EQ(all.end.code, 0) << all.errors;
+  const ProcessResult some = Admin({"get", "t", here[0], there[0], "--timeout=2s"});
+  EXPECT_EQ(some.end.code, 3);
+  EXPECT_THAT(some.output, HasSubstr(here[0] + "  2"));
+  EXPECT_THAT(some.errors, HasSubstr("1 of 2 nodes is down: server 1"));
+  EXPECT_THAT(some.errors, HasSubstr("not answered: key " + there[0]));
+  EXPECT_EQ(Admin({"put", "t", here[0], "3", "--timeout=2s"}).end.code, 0);
+  EXPECT_EQ(Admin({"put", "t", there[0], "3", "--timeout=2s"}).end.code, 3);
+  const ProcessResult tables = Admin({"tables", "--timeout=2s"});
+  EXPECT_EQ(tables.end.code, 3);
+  EXPECT_THAT(tables.output, HasSubstr("adam"));
+  EXPECT_THAT(tables.output, Not(HasSubstr("?")));
 }
 
 TEST_F(AdminProcess, HalfOfTheClusterDown) {
@@ -275,7 +312,7 @@ TEST_F(AdminProcess, HalfOfTheClusterDown) {
   EXPECT_TRUE(nodes[1].contains("error"));
   EXPECT_EQ(nodes[2].at("role"), "worker");
 
-  const ProcessResult table = Admin({"status", "--timeout=2s"});
+  const ProcessResult table = Admin({"status", "--timeout=2s", "--expect-workers"});
   EXPECT_EQ(table.end.code, 3);
   EXPECT_THAT(table.output, HasSubstr("server 0"));
   EXPECT_THAT(table.errors, HasSubstr("2 of 3 nodes are down: server 1"));
