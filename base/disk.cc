@@ -35,6 +35,15 @@ Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes
   }
 }
 
+Status CheckClosedToOthers(Disk& disk, const std::string& path) {
+  STRATA_ASSIGN(const bool open, disk.IsOpenToOthers(path));
+  if (!open) return {};
+  return Refused(
+      fmt::format("{} is open to other users of this machine, and holds a secret: close it with "
+                  "chmod 600 {}, or chmod 640 for its group",
+                  path, path));
+}
+
 Status WriteFileAtomically(Disk& disk, const std::string& path, std::string_view content) {
   return ReplaceableFile(disk, path).Replace(content);
 }

@@ -93,12 +93,18 @@ class Disk {
 
 Disk& RealDisk();
 
+// From now on files that this process makes have mode 0640 at most, and folders 0750: users of its
+// group may read them, and others may not.
+void KeepFilesFromOthers();
+
 // Names one run of the kernel: as long as it stays the same, nothing that was written, synced or
 // not, has been lost to a crash of the machine.
 Result<std::string> BootId();
 
 // The whole file. kRefused when it is larger than `bytes_max` (nothing is read then).
 Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes_max);
+// Of a file that holds a secret. kRefused: others may read or change it.
+Status CheckClosedToOthers(Disk& disk, const std::string& path);
 // ReplaceableFile::Replace (base/replaceable_file.h), of a file for which no room is kept.
 Status WriteFileAtomically(Disk& disk, const std::string& path, std::string_view content);
 

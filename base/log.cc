@@ -1,13 +1,17 @@
 #include "base/log.h"
 
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/details/file_helper.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <system_error>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -30,6 +34,36 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::off;
 }
 
+// A file that can be opened anew under its name.
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(const std::string& path) : path_(path), file_(Opened(path)) {}
+
+  // Throws when it cannot be opened; the one before is kept.
+  void Reopen() {
+    auto file = Opened(path_);
+    const std::lock_guard lock(mutex_);
+    file_ = std::move(file);
+  }
+
+ private:
+  static std::unique_ptr<spdlog::details::file_helper> Opened(const std::string& path) {
+    auto file = std::make_unique<spdlog::details::file_helper>();
+    file->open(path);
+    return file;
+  }
+
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    file_->write(line);
+  }
+  void flush_() override { file_->flush(); }
+
+  const std::string path_;
+  std::unique_ptr<spdlog::details::file_helper> file_;
+};
+
 std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink, std::string_view node) {
   auto logger = std::make_shared<spdlog::logger>("strata", std::move(sink));
   logger->set_level(spdlog::level::trace);  // LogEnabled decides
@@ -45,6 +79,12 @@ std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink, std::string_vi
 std::shared_ptr<spdlog::logger>& Logger() {
   static auto logger = MakeLogger(std::make_shared<spdlog::sinks::stderr_sink_mt>(), "");
   return logger;
+}
+
+// Of the logger, when it has one.
+std::shared_ptr<FileSink>& LogFile() {
+  static std::shared_ptr<FileSink> file;
+  return file;
 }
 
 // spdlog would make the folders of a mistyped path.
@@ -73,9 +113,11 @@ Status StartLogging(LogLevel level, const std::string& node, const std::string& 
   try {
     spdlog::sink_ptr sink;
     if (file.empty()) {
+      LogFile() = nullptr;
       sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
     } else {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
+      LogFile() = std::make_shared<FileSink>(file);
+      sink = LogFile();
     }
     Logger() = MakeLogger(std::move(sink), node);
   } catch (const spdlog::spdlog_ex& error) {
@@ -83,6 +125,16 @@ Status StartLogging(LogLevel level, const std::string& node, const std::string& 
   }
   g_level.store(level, std::memory_order_relaxed);
   return Status::Ok();
+}
+
+Status ReopenLog() {
+  if (LogFile() == nullptr) return {};
+  try {
+    LogFile()->Reopen();
+  } catch (const spdlog::spdlog_ex& error) {
+    return Failed(fmt::format("the log's file cannot be opened anew: {}", error.what()));
+  }
+  return {};
 }
 
 void FlushLog() { Logger()->flush(); }

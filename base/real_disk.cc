@@ -419,6 +419,8 @@ Disk& RealDisk() {
   return disk;
 }
 
+void KeepFilesFromOthers() { umask(umask(0) | 0027); }
+
 Result<std::string> BootId() {
   STRATA_ASSIGN(std::string id, ReadFile(RealDisk(), "/proc/sys/kernel/random/boot_id", 64));
   while (!id.empty() && id.back() == '\n') id.pop_back();

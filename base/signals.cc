@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status.h"
 
 namespace strata {
@@ -14,6 +15,8 @@ namespace {
 
 // timeout(1) signals its child, and then the group that the child is in.
 constexpr TimeNs kOneSigterm = kSecond;
+
+std::atomic<bool> g_reopens_log{false};
 
 sigset_t ShutdownSignals() {
   sigset_t set;
@@ -36,11 +39,25 @@ void BlockShutdownSignals() {
   STRATA_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
 }
 
+void ReopenLogOnHangup() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGHUP);
+  STRATA_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+  g_reopens_log = true;
+}
+
 int WaitForSignal() {
-  const sigset_t set = ShutdownSignals();
-  int signal = 0;
-  STRATA_CHECK(sigwait(&set, &signal) == 0);
-  return signal;
+  sigset_t set = ShutdownSignals();
+  if (g_reopens_log) sigaddset(&set, SIGHUP);
+  while (true) {
+    int signal = 0;
+    STRATA_CHECK(sigwait(&set, &signal) == 0);
+    if (signal != SIGHUP) return signal;
+    const Status reopened = ReopenLog();
+    reopened.ok() ? Log(LogLevel::kInfo, "SIGHUP: the log's file was opened anew")
+                  : Log(LogLevel::kWarning, "SIGHUP: {}", reopened.message());
+  }
 }
 
 void RequestShutdown() { STRATA_CHECK(kill(getpid(), SIGTERM) == 0); }

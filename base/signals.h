@@ -26,6 +26,10 @@ void IgnoreWriteSignals();
 // Blocks SIGINT and SIGTERM in this thread and those it starts.
 void BlockShutdownSignals();
 
+// Blocks SIGHUP, too: from now on a wait for signals opens the log's file anew (ReopenLog) when one
+// comes, and goes on. For a process whose log has a file, before threads start that do not wait.
+void ReopenLogOnHangup();
+
 // Waits for SIGINT or SIGTERM, which must be blocked; returns its number.
 int WaitForSignal();
 

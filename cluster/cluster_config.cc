@@ -16,6 +16,7 @@ namespace {
 constexpr uint32_t kBoth = kProgramServer | kProgramWorker;
 constexpr uint64_t kListBytesMax = 16ULL << 20;
 constexpr uint64_t kSecretBytesMax = 4096;
+constexpr uint64_t kSecretBytesMin = 16;  // fewer can be guessed
 constexpr uint64_t kChoicesBytesMax = 1ULL << 20;
 constexpr double kSecondBound = 1e9;
 constexpr double kDayBound = 86400e9;
@@ -61,8 +62,10 @@ constexpr Setting kSettings[] = {
      .flag = "launcher",
      .programs = kProgramWorker},
     {.key = "cluster.secret_file",
-     .help = "Path of a file with the secret that workers and the admin tool prove to each other. "
-             "It never travels. Empty: no secret.",
+     .help =
+         "Path of a file with the secret that workers and the admin tool prove to each other: at "
+         "least 16 bytes, in a file that others cannot read (chmod 600). It never travels. "
+         "Empty: no secret.",
      .flag = "secret_file",
      .programs = kBoth},
     {.key = "cluster.insecure",
@@ -333,7 +336,7 @@ constexpr Setting kSettings[] = {
      .flag = "log_level",
      .programs = kBoth},
     {.key = "log.file",
-     .help = "File that log lines go to. Empty: stderr.",
+     .help = "File that log lines go to; SIGHUP opens it anew. Empty: stderr.",
      .flag = "log_file",
      .programs = kBoth},
 };
@@ -477,6 +480,9 @@ Status ReadSecret(const Settings& settings, Disk& disk, ClusterConfig* config) {
   if (path.empty()) return {};
   const std::string origin = settings.Origin("cluster.secret_file");
   auto text = ReadFile(disk, path, kSecretBytesMax);
+  if (text.ok()) {
+    if (const Status closed = CheckClosedToOthers(disk, path); !closed.ok()) text = closed;
+  }
   if (!text.ok()) {
     return Invalid(fmt::format("{}: cannot read the secret: {}", origin, text.status().message()));
   }
@@ -493,6 +499,12 @@ Status ReadSecret(const Settings& settings, Disk& disk, ClusterConfig* config) {
         fmt::format("{}: {} is empty; expected a secret, for instance 32 random bytes "
                     "in base64",
                     origin, path));
+  }
+  if (end + 1 < kSecretBytesMin) {
+    return Invalid(
+        fmt::format("{}: {} holds a secret of {}; expected at least {}, for instance 32 "
+                    "random bytes in base64 (head -c 32 /dev/urandom | base64)",
+                    origin, path, Counted(end + 1, "byte"), kSecretBytesMin));
   }
   config->secret = text->substr(0, end + 1);
   return {};

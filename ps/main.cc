@@ -77,6 +77,12 @@ Status Serve(const ClusterConfig& config) {
   STRATA_ASSIGN(ServerOptions options, MakeServerOptions(config));
   STRATA_ASSIGN(const LogLevel level, ParseLogLevel(config.log_level));
   STRATA_TRY(StartLogging(level, fmt::format("server-{}", options.rank), config.log_file));
+  if (!config.log_file.empty()) ReopenLogOnHangup();
+  if (config.data.empty() && !config.memory_only) {
+    Log(LogLevel::kWarning,
+        "memory only: all that this server holds is lost when its process ends; --data=FOLDER "
+        "keeps it");
+  }
   options.on_shutdown = RequestShutdown;
   STRATA_ASSIGN(const std::unique_ptr<Server> server, StartServer(std::move(options)));
   if (const Status told = PrintStdout("strata-server ready: {}\n", server->Description());
@@ -109,6 +115,7 @@ int main(int argc, char** argv) {
   strata::IgnoreWriteSignals();
   strata::KeepFreedMemory();
   strata::RaiseOpenFilesLimit();
+  strata::KeepFilesFromOthers();
   strata::BlockShutdownSignals();
   return strata::Run(argc, argv);
 }

@@ -83,13 +83,23 @@ std::vector<Attachment> CheckpointTaker::Attachments(const TrainerState& state) 
 }
 
 Status CheckpointTaker::TakeFirst(const Trainer& trainer) {
-  const TimeNs begin = clock_.Now();
   Log(LogLevel::kInfo, "taking a checkpoint before the first step");
+  return TakeNow(trainer, kFirstCutTimeout).status();
+}
+
+Result<uint32_t> CheckpointTaker::TakeLast(const Trainer& trainer) {
+  Finish();
+  const bool is_held = newest_number_ != 0 && newest_steps_ == trainer.steps();
+  return is_held ? Result<uint32_t>(newest_number_.load()) : TakeNow(trainer, kCutTimeout);
+}
+
+Result<uint32_t> CheckpointTaker::TakeNow(const Trainer& trainer, TimeNs cut_timeout) {
+  const TimeNs begin = clock_.Now();
   STRATA_ASSIGN(const CheckpointInfo info,
-                CutAndSave(checkpointer_, Full(), Attachments(trainer.State()),
-                           begin + kFirstCutTimeout, begin + kSaveTimeout));
+                CutAndSave(checkpointer_, Full(), Attachments(trainer.State()), begin + cut_timeout,
+                           begin + kSaveTimeout));
   Note(info, trainer.steps(), begin);
-  return {};
+  return info.number;
 }
 
 Status CheckpointTaker::Save(uint32_t number, const TrainerState& state) {
@@ -102,6 +112,8 @@ Status CheckpointTaker::Save(uint32_t number, const TrainerState& state) {
 
 void CheckpointTaker::Note(const CheckpointInfo& info, uint64_t steps, TimeNs begin) {
   ++saved_;
+  newest_steps_ = steps;
+  newest_number_ = info.number;
   Log(LogLevel::kInfo, "checkpoint {} of step {}: {} rows, {} bytes, {:.2f} s", info.number, steps,
       info.rows, info.bytes,
       static_cast<double>(clock_.Now() - begin) / static_cast<double>(kSecond));

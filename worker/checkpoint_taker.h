@@ -36,6 +36,10 @@ class CheckpointTaker {
   // before is taken again, the first at once and a later one before the next step, once.
   Status BetweenSteps(const Trainer& trainer);
 
+  // The last one of a run that ends between two steps, unless the newest holds them all: saved when
+  // it returns. Its number.
+  Result<uint32_t> TakeLast(const Trainer& trainer);
+
   // Waits for the checkpoint under way. How many there are of this run.
   uint64_t Finish();
 
@@ -43,6 +47,7 @@ class CheckpointTaker {
   std::vector<Attachment> Attachments(const TrainerState& state) const;
   bool Full() const { return saved_ % kFullEvery == 0; }
   Status TakeFirst(const Trainer& trainer);
+  Result<uint32_t> TakeNow(const Trainer& trainer, TimeNs cut_timeout);
   Status Save(uint32_t number, const TrainerState& state);
   void Note(const CheckpointInfo& info, uint64_t steps, TimeNs begin);
 
@@ -50,6 +55,8 @@ class CheckpointTaker {
   const Clock& clock_;
   const CheckpointTakerOptions options_;
   std::atomic<uint64_t> saved_ = 0;
+  std::atomic<uint64_t> newest_steps_ = 0;   // of the newest that this run took
+  std::atomic<uint32_t> newest_number_ = 0;  // likewise; 0: none
   std::atomic<bool> saving_ = false;
   std::atomic<bool> again_ = false;  // the last one is to be taken again
   std::jthread thread_;

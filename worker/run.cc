@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,8 @@
 namespace strata {
 namespace {
 
+constexpr TimeNs kGraceMin = 10 * kSecond;
+
 class Worker {
  public:
   explicit Worker(const WorkerOptions& options) : options_(options), board_(RealClock()) {}
@@ -40,6 +43,7 @@ class Worker {
     identity.task = TaskName(options_.task);
     STRATA_TRY(StartLogging(options_.log_level, fmt::format("worker-{}", identity.rank),
                             options_.log_file));
+    if (!options_.log_file.empty()) ReopenLogOnHangup();
     board_.SetIdentity(identity);
     STRATA_TRY(StartHttp());
     const SignalWatch watch([this](int signal) { OnSignal(signal); });
@@ -75,9 +79,15 @@ class Worker {
   void OnSignal(int signal) {
     const Status stopped =
         Cancelled(fmt::format("stopped by {}", signal == SIGINT ? "SIGINT" : "SIGTERM"));
-    if (stop_.attached()) return stop_.Stop(stopped);
+    if (stop_.attached()) return stop_.Stop(stopped, Grace());
     // While the group gathers or parts, nobody relies on this worker, and nothing can be cancelled.
     std::_Exit(FailWorker(stopped));
+  }
+
+  // For a last checkpoint.
+  TimeNs Grace() const {
+    const TimeNs shutdown = options_.cluster ? options_.cluster->shutdown_timeout : 0;
+    return std::max(shutdown, kGraceMin);
   }
 
   Result<std::unique_ptr<Session>> OpenSession(const WorkerIdentity& identity) {
@@ -101,7 +111,10 @@ class Worker {
                  .board = board_,
                  .printer = printer,
                  .check = [this] { return stop_.reason(); },
-                 .is_unread = [shown] { return shown && IsStdoutUnread(); }});
+                 .is_unread = [shown] { return shown && IsStdoutUnread(); },
+                 .set_ends_itself = [this](bool ends) { stop_.SetEndsItself(ends); },
+                 .asked = [this] { return stop_.asked(); },
+                 .ends_now = [this] { stop_.EndsNow(); }});
     printer.Finish();
     if (const Status stopped = stop_.reason(); !result.ok() && !stopped.ok()) return stopped;
     STRATA_TRY(result.status());

@@ -202,6 +202,7 @@ class TreeRun {
     identity.task = parameters_.task;
     STRATA_TRY(StartLogging(LogLevelOf(options_), fmt::format("worker-{}", identity.rank),
                             options_.log_file));
+    if (!options_.log_file.empty()) ReopenLogOnHangup();
     for (const std::string& warning : parameters_.warnings) Log(LogLevel::kWarning, "{}", warning);
     board_.SetIdentity(identity);
     const SignalWatch watch([this](int signal) { stop_.OnSignal(signal); });

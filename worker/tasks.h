@@ -44,6 +44,12 @@ struct TaskContext {
   std::function<Status()> check;  // not OK: a signal came, stop
   // True: nobody reads what training shows any more. It then ends, and keeps its model.
   std::function<bool()> is_unread = {};
+  // A task that can end between two steps says so, and when it no longer can. A signal then makes
+  // `asked` say why it is to end, instead of `check`.
+  std::function<void(bool)> set_ends_itself = [](bool) {};
+  std::function<Status()> asked = [] { return Status(); };
+  // It does so now: nothing ends its waits any more.
+  std::function<void()> ends_now = [] {};
 };
 
 Result<TaskResult> RunTask(const TaskContext& context);

@@ -115,11 +115,12 @@ class TrainTask {
                      .fused = table.ack != AckLevel::kSynced,
                      .hint_batches = job_.hint_batches,
                      .between_steps = BetweenSteps(&trainer),
-                     .wants_end = context_.is_unread},
+                     .wants_end = [this] { return WantsEnd(); }},
                     model, context_.session.store(), group_);
     STRATA_TRY(trainer.Start());
     if (resumed_.has_value()) STRATA_TRY(trainer.Resume(resumed_->state));
     STRATA_TRY(TrainAll(model, trainer, table.id()));
+    if (trainer.has_ended()) STRATA_TRY(StopIfAsked(trainer));
     STRATA_TRY(Save(features, shape, table, trainer));
     if (trainer.has_ended()) return StoppedUnread();
     return std::move(result_);
@@ -198,6 +199,7 @@ class TrainTask {
     auto epoch = static_cast<uint32_t>(resumed_.has_value() ? resumed_->state.epoch : 0);
     for (; epoch < job_.epochs; ++epoch) {
       context_.board.SetState("training");
+      context_.set_ends_itself(takes_checkpoints());
       STRATA_TRY(trainer.TrainEpoch(*training_, epoch, [&](const StepReport& report) -> Status {
         recent.Add(*report.batch, report.logits);
         // A mean over about the last twenty steps.
@@ -208,6 +210,7 @@ class TrainTask {
         return context_.check();
       }));
       if (trainer.has_ended()) break;
+      context_.set_ends_itself(false);
       const bool last = epoch + 1 == job_.epochs;
       const bool due = job_.eval_every > 0 && (epoch + 1) % job_.eval_every == 0;
       if (last) phase.Show(1, loss, &recent);
@@ -252,6 +255,31 @@ class TrainTask {
     }
     result_.model_path = job_.model_path;
     return AgreeOnStatus(group_, saved);
+  }
+
+  bool takes_checkpoints() const { return job_.checkpoint.every_steps != 0; }
+
+  bool WantsEnd() const {
+    return !context_.asked().ok() || (context_.is_unread && context_.is_unread());
+  }
+
+  // A signal came, here or to another worker: the job can go on from the last step.
+  Status StopIfAsked(const Trainer& trainer) {
+    const Status asked = context_.asked();
+    STRATA_ASSIGN(const uint64_t ranks, SumOverRanks(group_, asked.ok() ? 0 : 1));
+    if (ranks == 0) return {};
+    context_.ends_now();
+    context_.board.SetState("saving");
+    Result<uint32_t> last = 0U;
+    if (taker_.has_value()) last = taker_->TakeLast(trainer);
+    STRATA_ASSIGN(const uint64_t number, NumberOfRank0(group_, last.ok() ? *last : 0));
+    return Cancelled(fmt::format(
+        "{} after step {}: {}; to go on, start the same job again",
+        asked.ok() ? "stopped, as another worker was" : asked.message(), trainer.steps(),
+        number != 0 ? fmt::format("checkpoint {} holds all of it", number)
+        : last.ok() ? "no last checkpoint could be taken, and worker 0 says why"
+                    : fmt::format("no last checkpoint could be taken, an earlier one has to do: {}",
+                                  last.status().ToString())));
   }
 
   // Training is no failure then, but nobody is there who could be told that it did well.

@@ -101,6 +101,7 @@ Status UseKey(SSL_CTX* context, Disk& disk, const TlsFiles& files) {
                     "PRIVATE KEY-----, without a password",
                     files.key, Reason()));
   }
+  STRATA_TRY(CheckClosedToOthers(disk, files.key));
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
     return Invalid(fmt::format("{}: this key is not that of the certificate {}: {}", files.key,
                                files.certificate, Reason()));

@@ -48,6 +48,22 @@ TEST(LogTest, LevelsBelowAreLeftOut) {
   EXPECT_FALSE(LogEnabled(LogLevel::kOff));
 }
 
+TEST(LogTest, AFileThatWasRenamedIsLetGo) {
+  const TempFolder folder;
+  const std::string file = folder.File("log");
+  ASSERT_TRUE(StartLogging(LogLevel::kInfo, "n", file).ok());
+  Log(LogLevel::kInfo, "before");
+  ASSERT_TRUE(RealDisk().Rename(file, file + ".1").ok());
+  Log(LogLevel::kInfo, "meanwhile");
+  ASSERT_TRUE(ReopenLog().ok());
+  Log(LogLevel::kInfo, "after");
+  EXPECT_THAT(ReadWholeFile(file + ".1"), HasSubstr("meanwhile"));
+  EXPECT_THAT(ReadWholeFile(file + ".1"), Not(HasSubstr("after")));
+  EXPECT_THAT(ReadWholeFile(file), HasSubstr("after"));
+  ASSERT_TRUE(StartLogging(LogLevel::kInfo, "n", "").ok());
+  EXPECT_TRUE(ReopenLog().ok()) << "there is no file";
+}
+
 TEST(LogTest, TextCannotForgeALine) {
   const TempFolder folder;
   const std::string file = folder.File("log");

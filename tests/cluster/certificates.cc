@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
 
 #include <functional>
 
@@ -18,6 +19,7 @@ void WritePem(const std::string& path, const std::function<int(BIO*)>& write) {
   char* text = nullptr;
   const long bytes = BIO_get_mem_data(bio.get(), &text);
   WriteWholeFile(path, std::string(text, static_cast<size_t>(bytes)));
+  STRATA_CHECK(chmod(path.c_str(), 0600) == 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/hash.h"
 #include "base/sim_disk.h"
@@ -65,7 +66,7 @@ TEST_F(ClusterConfigTest, DefaultsAreOneServerOnLoopback) {
 
 TEST_F(ClusterConfigTest, ReadsEveryKeyAndPathsBesideTheFile) {
   Write("c/lists/machines.txt", "127.0.0.1:7700 worker\n");
-  Write("c/secret", "  s3cret \n\n");
+  Write("c/secret", "  a secret of 22 bytes \n\n");
   Write("c/machine.tune", "# measured\nbroadcast * * binomial\nallreduce 8 * doubling\n");
   const auto config = Load(R"([cluster]
 name = "prod"
@@ -102,7 +103,7 @@ file = "x.log"
   EXPECT_EQ(config->name, "prod");
   EXPECT_EQ(config->machines.machines.size(), 1u);
   EXPECT_EQ(config->machines.file, "c/lists/machines.txt");
-  EXPECT_EQ(config->secret, "  s3cret");
+  EXPECT_EQ(config->secret, "  a secret of 22 bytes");
   EXPECT_TRUE(config->insecure);
   EXPECT_EQ(config->server_host, "127.0.0.2");
   EXPECT_EQ(config->server_port, 7700);
@@ -157,6 +158,10 @@ TEST_F(ClusterConfigTest, ErrorsNameTheLineThatIsToBlame) {
               HasSubstr("c/cluster.toml:2:1: cannot read the secret"));
   Write("c/empty", " \n");
   EXPECT_THAT(error("[cluster]\nsecret_file = \"empty\"\n"), HasSubstr("c/empty is empty"));
+  Write("c/short", "fifteen letters\n");
+  EXPECT_THAT(error("[cluster]\nsecret_file = \"short\"\n"),
+              HasSubstr("c/cluster.toml:2:1: c/short holds a secret of 15 bytes; expected at least "
+                        "16"));
   Write("c/marked", "\xef\xbb\xbfs3cret\n");
   EXPECT_THAT(error("[cluster]\nsecret_file = \"marked\"\n"),
               HasSubstr("c/marked begins with a byte order mark"));
@@ -167,6 +172,24 @@ TEST_F(ClusterConfigTest, ErrorsNameTheLineThatIsToBlame) {
   EXPECT_THAT(error("[cluster]\nmachine = \"x\"\n"), HasSubstr("machines"));
   EXPECT_THAT(error("[timeouts]\npeer_lost = \"1s\"\n"), HasSubstr("peer_lost"));
   EXPECT_THAT(error("[server]\nlanes = 0\n"), HasSubstr("lanes"));
+}
+
+TEST(SecretFile, OneThatOthersCanReadIsRefusedAndConfigCheckSaysSo) {
+  const TempFolder folder;
+  const std::string secret = folder.File("secret");
+  const std::string file = folder.File("cluster.toml");
+  WriteWholeFile(secret, "a secret of 22 bytes..\n");
+  WriteWholeFile(file, "[cluster]\nsecret_file = \"secret\"\n");
+  for (const mode_t open : {0604, 0644, 0602}) {
+    ASSERT_EQ(chmod(secret.c_str(), open), 0);
+    EXPECT_THAT(CheckClusterConfig(file, RealDisk(), 5 * kSecond).problems,
+                ElementsAre(HasSubstr("cluster.toml:2:1: cannot read the secret: " + secret +
+                                      " is open to other users of this machine")));
+  }
+  for (const mode_t closed : {0600, 0400, 0640}) {
+    ASSERT_EQ(chmod(secret.c_str(), closed), 0);
+    EXPECT_THAT(CheckClusterConfig(file, RealDisk(), 5 * kSecond).problems, IsEmpty());
+  }
 }
 
 TEST_F(ClusterConfigTest, ServersForAListOfWorkersAlone) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <random>
 
 #include "proto/control/control.pb.h"
@@ -16,11 +17,13 @@
 #include "tests/ps/server/raw_peer.h"
 #include "tests/support/free_port.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace strata {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ProcessResult RunServer(std::vector<std::string> arguments) {
   return RunProcess(ProgramPath("strata-server"), {.arguments = std::move(arguments)});
@@ -129,6 +132,56 @@ TEST(ServerProcess, LanesThatAListSaysOtherwiseAreRefused) {
   EXPECT_THAT(result.errors, HasSubstr("found 3 here and 2 there; leave it out, or write lanes=3"));
 }
 
+TEST(ServerProcess, AListedServerWithoutADataFolderIsRefused) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("machines.txt"), "127.0.0.1:7600 server\n127.0.0.1:7601 server\n");
+  const ProcessResult result = RunServer({"--machines=" + folder.File("machines.txt"), "--rank=1"});
+  EXPECT_EQ(result.end, ProcessEnd{4}) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("this one has no data folder"));
+  EXPECT_THAT(result.errors, HasSubstr("--memory_only (server.memory_only = true)"));
+}
+
+TEST(ServerProcess, AServerOfNoListWarnsThatItIsMemoryOnly) {
+  Daemon daemon({"--port=0"});
+  daemon.ExpectOrderlyEnd();
+  EXPECT_THAT(daemon.process().Errors(), HasSubstr("warning server-0 memory only: "));
+}
+
+TEST(ServerProcess, AHangupOpensItsLogAnew) {
+  const TempFolder folder;
+  const std::string log = folder.File("log");
+  Daemon daemon({"--port=0", "--log_file=" + log});
+  std::filesystem::rename(log, log + ".1");
+  daemon.process().Signal(SIGHUP);
+  ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(log); }));
+  daemon.ExpectServing();
+  daemon.ExpectOrderlyEnd();
+  EXPECT_THAT(ReadWholeFile(log), HasSubstr("shutting down"));
+  EXPECT_THAT(ReadWholeFile(log + ".1"), Not(HasSubstr("shutting down")));
+}
+
+TEST(ServerProcess, OthersCannotReadItsFiles) {
+  const TempFolder folder;
+  Daemon daemon({"--port=0", "--data=" + folder.File("data"), "--memory=16MiB", "--cold=true"});
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.File("data"))) {
+    const auto mode = entry.status().permissions();
+    EXPECT_EQ(mode & std::filesystem::perms::others_all, std::filesystem::perms::none)
+        << entry.path();
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_GE(files, 4U);
+  daemon.ExpectOrderlyEnd();
+}
+
+TEST(ServerProcess, MemoryOnlyContradictsADataFolder) {
+  const TempFolder folder;
+  const ProcessResult result =
+      RunServer({"--port=0", "--memory_only", "--data=" + folder.File("data")});
+  EXPECT_EQ(result.end, ProcessEnd{2}) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("server.memory_only contradicts server.data"));
+}
+
 TEST(ServerProcess, AMachineListGivesEachServerItsPlace) {
   const TempFolder folder;
   FreePort first;
@@ -138,9 +191,10 @@ TEST(ServerProcess, AMachineListGivesEachServerItsPlace) {
                              second.number()));
   const std::string list = "--machines=" + folder.File("machines.txt");
   first.Release();
-  Daemon a({list, "--rank=0"});
+  Daemon a({list, "--rank=0", "--memory_only"});
   second.Release();
-  Daemon b({list, fmt::format("--port={}", second.number())});  // found by its port
+  Daemon b(
+      {list, fmt::format("--port={}", second.number()), "--memory_only"});  // found by its port
   EXPECT_EQ(a.port(), first.number());
   EXPECT_EQ(b.port(), second.number());
   EXPECT_EQ(a.Hello()->lane_ports.size(), 2U);

@@ -151,6 +151,23 @@ TEST(WorkerProcess, ASignalEndsItSoonAndSaysSo) {
   }
 }
 
+TEST(WorkerProcess, ASignalToAJobWithCheckpointsTakesALastOneAndSaysHowToGoOn) {
+  const TempFolder folder;
+  const std::vector<std::string> words = {kAdult, "--json", "train.epochs=1000000",
+                                          "checkpoint.every_steps=1000000",
+                                          "checkpoint.folder=" + folder.File("checkpoints")};
+  Process worker(ProgramPath("strata-worker"), {.arguments = words});
+  ASSERT_TRUE(worker.WaitForOutput("\"progress\"")) << worker.Errors();
+  worker.Signal(SIGTERM);
+  EXPECT_EQ(worker.Wait(60 * kSecond), (ProcessEnd{1, 0}));
+  EXPECT_NE(worker.Errors().find("stopped by SIGTERM after step "), std::string::npos)
+      << worker.Errors();
+  EXPECT_NE(
+      worker.Errors().find("checkpoint 2 holds all of it; to go on, start the same job again"),
+      std::string::npos)
+      << worker.Errors();
+}
+
 TEST(WorkerProcess, ServersOnTheCommandLineMakeItAWorkerOfACluster) {
   Process worker(ProgramPath("strata-worker"),
                  {.arguments = {kAdult, "--servers=127.0.0.1:1", "train.epochs=1000000"}});

@@ -57,6 +57,8 @@ constexpr uint64_t kSteps = 63;
 struct Life {
   Status status;
   TaskResult result;  // of rank 0
+  // The table that another job had, when there was one.
+  bool others_table_exists = false;
 };
 
 // A job in a folder of its own, whose processes come and go: each life has new, empty tables.
@@ -67,9 +69,11 @@ class Job {
   }
 
   // Ends after `steps_max` steps of this life, like a process that dies between two steps. The
-  // tables hold `other` besides, if it is not empty.
+  // tables hold `other` besides, if it is not empty. After `asked_after` steps the last rank is
+  // asked to end.
   Life Live(size_t world, const std::vector<std::string>& overrides,
-            uint64_t steps_max = UINT64_MAX, const std::string& other = "") {
+            uint64_t steps_max = UINT64_MAX, const std::string& other = "",
+            uint64_t asked_after = UINT64_MAX) {
     const auto tables = MakeHostStore();
     if (!other.empty()) {
       TableSpec spec;
@@ -84,12 +88,17 @@ class Job {
     for (size_t r = 0; r < world; ++r) {
       ranks.emplace_back([&, r] {
         ThreadSession session(memory.rank(static_cast<int>(r)), store, *tables);
-        lives[r] = LiveRank(session, overrides, steps_max);
+        lives[r] =
+            LiveRank(session, overrides, steps_max, r + 1 == world ? asked_after : UINT64_MAX);
       });
     }
     for (std::thread& rank : ranks) rank.join();
     for (const Life& life : lives) {
       EXPECT_EQ(life.status.code(), lives[0].status.code()) << life.status.ToString();
+    }
+    const auto left = tables->ListTables();
+    for (const TableSpec& table : *left) {
+      lives[0].others_table_exists |= table.name == other;
     }
     return std::move(lives[0]);
   }
@@ -115,24 +124,30 @@ class Job {
   void RewriteData(const std::string& csv) { WriteWholeFile(folder_.File("train.csv"), csv); }
 
  private:
-  Life LiveRank(Session& session, const std::vector<std::string>& overrides, uint64_t steps_max) {
+  Life LiveRank(Session& session, const std::vector<std::string>& overrides, uint64_t steps_max,
+                uint64_t asked_after) {
     auto job = ParseJob(kJob, folder_.File("job.toml"), overrides);
-    if (!job.ok()) return {.status = job.status(), .result = {}};
+    if (!job.ok()) return {.status = job.status(), .result = {}, .others_table_exists = false};
     WorkerOptions options;
     options.job = std::move(job).value();
     StatusBoard board(RealClock());
     ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
     uint64_t steps = 0;
-    auto result =
-        RunTask({.options = options,
-                 .session = session,
-                 .disk = RealDisk(),
-                 .clock = RealClock(),
-                 .board = board,
-                 .printer = printer,
-                 .check = [&] { return ++steps == steps_max ? Cancelled("dead") : Status::Ok(); }});
-    if (!result.ok()) return {.status = result.status(), .result = {}};
-    return {.status = {}, .result = std::move(result).value()};
+    auto result = RunTask(
+        {.options = options,
+         .session = session,
+         .disk = RealDisk(),
+         .clock = RealClock(),
+         .board = board,
+         .printer = printer,
+         .check = [&] { return ++steps == steps_max ? Cancelled("dead") : Status::Ok(); },
+         .asked =
+             [&] {
+               return steps >= asked_after ? Cancelled("stopped by a signal") : Status::Ok();
+             }});
+    if (!result.ok())
+      return {.status = result.status(), .result = {}, .others_table_exists = false};
+    return {.status = {}, .result = std::move(result).value(), .others_table_exists = false};
   }
 
   TempFolder folder_;
@@ -162,6 +177,30 @@ TEST(Resume, EndsWithTheVeryModelOfTheUnbrokenRun) {
       EXPECT_TRUE(last.result.resumed_from.has_value()) << history;
       EXPECT_EQ(last.result.steps, kSteps) << history;
       EXPECT_TRUE(job.ModelBytes() == unbroken.ModelBytes()) << history;
+    }
+  }
+}
+
+TEST(Resume, ASignalTakesALastCheckpointAndNoStepIsLost) {
+  for (const size_t world : {1, 3}) {
+    for (const uint64_t steps : {1, 7, 20, 21, 22, 62, 63}) {
+      SCOPED_TRACE(fmt::format("{} ranks, {} steps", world, steps));
+      Job unbroken;
+      ASSERT_TRUE(unbroken.Live(world, {"checkpoint.every_steps=1000"}).status.ok());
+      Job job;
+      const Life asked = job.Live(world, {"checkpoint.every_steps=1000"}, UINT64_MAX, "", steps);
+      if (steps == kSteps) {  // nothing is left to end
+        EXPECT_TRUE(asked.status.ok()) << asked.status.ToString();
+        continue;
+      }
+      EXPECT_EQ(asked.status.code(), StatusCode::kCancelled);
+      EXPECT_THAT(asked.status.message(), HasSubstr("holds all of it; to go on, start the same"));
+      const Life resumed = job.Live(world, {"checkpoint.every_steps=1000"});
+      ASSERT_TRUE(resumed.status.ok()) << resumed.status.ToString();
+      EXPECT_TRUE(resumed.result.resumed_from.has_value());
+      EXPECT_EQ(resumed.result.steps, kSteps);
+      EXPECT_LE(resumed.result.samples, (kSteps - steps) * 100);
+      EXPECT_EQ(job.ModelBytes(), unbroken.ModelBytes());
     }
   }
 }
@@ -225,9 +264,9 @@ TEST(Resume, OthersAreLeftAlone) {
   Job job;
   const std::vector<std::string> same = {"checkpoint.every_steps=5"};
   ASSERT_EQ(job.Live(1, same, 12).status.code(), StatusCode::kCancelled);
-  const Life beside = job.Live(1, same, UINT64_MAX, "theirs");
-  EXPECT_EQ(beside.status.code(), StatusCode::kRefused);
-  EXPECT_THAT(beside.status.message(), HasSubstr("strata-admin table drop theirs --yes"));
+  const Life beside = job.Live(1, same, 3, "theirs");
+  EXPECT_EQ(beside.status.code(), StatusCode::kCancelled) << beside.status.ToString();
+  EXPECT_TRUE(beside.others_table_exists);
   // A job of another name does not see the checkpoint, and the first one still finds its own.
   const Life named = job.Live(1, {"checkpoint.every_steps=5", "job.name=named"}, 12);
   EXPECT_EQ(named.status.code(), StatusCode::kCancelled);

@@ -8,6 +8,7 @@
 #include "base/signals.h"
 #include "cluster/collective/single_group.h"
 #include "proto/control/control.pb.h"
+#include "tests/support/wait_until.h"
 #include "worker/result.h"
 #include "worker/status_board.h"
 #include "worker/stop.h"
@@ -145,8 +146,8 @@ TEST(StopRequest, ReachesTheSessionWheneverItComes) {
   StopRequest stop;
   stop.Attach(&before);
   EXPECT_TRUE(stop.reason().ok());
-  stop.Stop(Cancelled("first"));
-  stop.Stop(Cancelled("second"));
+  stop.Stop(Cancelled("first"), 0);
+  stop.Stop(Cancelled("second"), 0);
   EXPECT_EQ(before.cancelled.message(), "first");
   EXPECT_EQ(stop.reason().message(), "first");
   ToldSession after;
@@ -154,6 +155,37 @@ TEST(StopRequest, ReachesTheSessionWheneverItComes) {
   EXPECT_EQ(after.cancelled.message(), "first");
   stop.Attach(nullptr);
   EXPECT_FALSE(stop.attached());
+}
+
+TEST(StopRequest, ATaskThatEndsByItselfIsAskedFirst) {
+  ToldSession session;
+  StopRequest stop;
+  stop.Attach(&session);
+  stop.SetEndsItself(true);
+  stop.Stop(Cancelled("first"), 3600 * kSecond);
+  EXPECT_EQ(stop.asked().message(), "first");
+  EXPECT_TRUE(stop.reason().ok());
+  EXPECT_TRUE(session.cancelled.ok());
+  stop.EndsNow();
+  stop.SetEndsItself(false);
+  EXPECT_TRUE(session.cancelled.ok());
+}
+
+TEST(StopRequest, ATaskThatDoesNotEndInTimeIsCancelled) {
+  StopRequest stop;
+  stop.SetEndsItself(true);
+  stop.Stop(Cancelled("first"), kMillisecond);
+  EXPECT_TRUE(WaitUntil([&] { return !stop.reason().ok(); }));
+}
+
+TEST(StopRequest, ATaskThatNoLongerEndsByItselfIsCancelled) {
+  ToldSession session;
+  StopRequest stop;
+  stop.Attach(&session);
+  stop.SetEndsItself(true);
+  stop.Stop(Cancelled("first"), 3600 * kSecond);
+  stop.SetEndsItself(false);
+  EXPECT_EQ(session.cancelled.message(), "first");
 }
 
 WorkerOptions ExampleOptions() {
