@@ -56,9 +56,10 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kChoice,
      .default_value = "auto",
      .help = "Whose variables say which rank a worker is, unless --rank does: those of Slurm, Open "
-             "MPI, PMI and Kubernetes, which must agree where several are set, one's alone, or "
+             "MPI, PMI, torchrun and Kubernetes, which must agree where several are set, one's "
+             "alone, or "
              "none's. docs/launching.md.",
-     .choices = "auto|slurm|openmpi|pmi|kubernetes|none",
+     .choices = "auto|slurm|openmpi|pmi|torchrun|kubernetes|none",
      .flag = "launcher",
      .programs = kProgramWorker},
     {.key = "cluster.secret_file",
@@ -300,8 +301,10 @@ constexpr Setting kSettings[] = {
      .max = kDayBound},
     {.key = "timeouts.server_lost",
      .type = SettingType::kDuration,
-     .default_value = "5s",
-     .help = "Silence after which a server counts as lost.",
+     .default_value = "30s",
+     .help = "How long a job waits for a server that does not serve: it is silent, starts again, "
+             "replays its log or loads a checkpoint. Then the server counts as lost, and the job "
+             "ends.",
      .min = kSecondBound / 10,
      .max = kDayBound},
     {.key = "timeouts.peer_lost",

@@ -22,9 +22,9 @@ Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerI
                       .connect_timeout = config.connect_timeout,
                       .peer_lost_after = config.peer_lost_after};
   std::unique_ptr<Links> links;
-  if (config.rendezvous) {
-    STRATA_ASSIGN(Meeting meeting, Meet({.host = config.rendezvous->host,
-                                         .port = config.rendezvous->port,
+  if (identity.meeting) {
+    STRATA_ASSIGN(Meeting meeting, Meet({.host = identity.meeting->host,
+                                         .port = identity.meeting->port,
                                          .rank = options.rank,
                                          .world = static_cast<int>(identity.world),
                                          .own_port = config.worker_port.value_or(0),
@@ -61,6 +61,7 @@ Result<WorkerIdentity> FindRank(const ClusterConfig& config) {
   identity.rank = static_cast<uint32_t>(place.rank);
   identity.world = static_cast<uint32_t>(place.world);
   identity.workers = std::move(place.workers);
+  identity.meeting = std::move(place.meeting);
   if (!identity.workers.empty()) identity.address = identity.workers[identity.rank].Address();
   return identity;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,7 @@ struct WorkerIdentity {
   uint32_t world = 1;
   // In rank order; empty: this one is alone, or they have yet to meet.
   std::vector<Machine> workers = {};
+  std::optional<Machine> meeting = {};  // where they meet, when nothing lists them
 };
 
 // What strata-admin reaches through the link port. Called on any thread; must return at once.

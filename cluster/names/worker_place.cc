@@ -40,7 +40,7 @@ Result<WorkerPlace> PlaceAtMeeting(const PlaceClues& clues) {
   if (!clues.rank && !place) {
     return Invalid(
         "worker.rendezvous needs to know which rank this is: give --rank, or start it with a "
-        "launcher that says so (Slurm, Open MPI, PMI, an indexed Job of Kubernetes)");
+        "launcher that says so (Slurm, Open MPI, PMI, torchrun, an indexed Job of Kubernetes)");
   }
   const int world = clues.world != 0 ? clues.world : place ? place->world.value_or(0) : 0;
   const int rank = clues.rank.value_or(place ? place->rank : 0);
@@ -52,7 +52,7 @@ Result<WorkerPlace> PlaceAtMeeting(const PlaceClues& clues) {
     return Invalid(fmt::format("rank {} of {} workers that meet (worker.world): ranks count from 0",
                                rank, world));
   }
-  return WorkerPlace{.rank = rank, .world = world, .workers = {}};
+  return WorkerPlace{.rank = rank, .world = world, .workers = {}, .meeting = clues.meeting};
 }
 
 }  // namespace
@@ -65,6 +65,12 @@ Result<WorkerPlace> FindWorkerPlace(const MachineList& list, const PlaceClues& c
     std::vector<std::string> hosts;
     for (const Machine& worker : result.workers) hosts.push_back(worker.host);
     STRATA_ASSIGN(place, FindLaunchPlace(clues.variables, clues.launcher, clues.pod, hosts));
+  }
+  if (place && result.workers.empty() && place->source == "RANK" && *place->world > 1) {
+    STRATA_ASSIGN(result.meeting, TorchrunMeeting(clues.variables));
+    result.rank = place->rank;
+    result.world = *place->world;
+    return result;
   }
   if (place && result.workers.empty()) {
     STRATA_ASSIGN(result.workers, StartedWorkers(list, clues, *place));

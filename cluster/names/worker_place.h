@@ -29,10 +29,13 @@ struct WorkerPlace {
   int world = 1;
   // In rank order; empty: this one is alone, or they have yet to meet.
   std::vector<Machine> workers;
+  // Where they meet when nothing lists them: clues.meeting, or as torchrun says.
+  std::optional<Machine> meeting = std::nullopt;
 };
 
 // In this order: clues.rank; the launcher's variables; the one entry that is this machine. A list
-// without workers is completed from a Slurm job's nodes. kInvalid when there is no place, and when
+// without workers is completed from a Slurm job's nodes; those of torchrun meet at its master.
+// kInvalid when there is no place, and when
 // launcher and list disagree on how many workers there are.
 Result<WorkerPlace> FindWorkerPlace(const MachineList& list, const PlaceClues& clues);
 

@@ -12,8 +12,12 @@ namespace strata {
 namespace {
 
 constexpr std::pair<std::string_view, Launcher> kNames[] = {
-    {"slurm", Launcher::kSlurm},           {"openmpi", Launcher::kOpenMpi}, {"pmi", Launcher::kPmi},
-    {"kubernetes", Launcher::kKubernetes}, {"none", Launcher::kNone},
+    {"slurm", Launcher::kSlurm},
+    {"openmpi", Launcher::kOpenMpi},
+    {"pmi", Launcher::kPmi},
+    {"torchrun", Launcher::kTorchrun},
+    {"kubernetes", Launcher::kKubernetes},
+    {"none", Launcher::kNone},
 };
 
 // Variables of one source. The first of a list that is set counts.
@@ -21,14 +25,18 @@ struct Source {
   Launcher launcher;
   std::vector<std::string_view> rank;
   std::vector<std::string_view> world;
+  // Without all of these kAuto leaves the source alone.
+  std::vector<std::string_view> besides = {};
 };
 
 std::vector<Source> Sources() {
-  return {{Launcher::kSlurm, {"SLURM_PROCID"}, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}},
-          {Launcher::kOpenMpi, {"OMPI_COMM_WORLD_RANK"}, {"OMPI_COMM_WORLD_SIZE"}},
-          {Launcher::kPmi, {"PMI_RANK"}, {"PMI_SIZE"}},
-          {Launcher::kPmi, {"PMIX_RANK"}, {}},
-          {Launcher::kKubernetes, {"JOB_COMPLETION_INDEX"}, {}}};
+  return {
+      {Launcher::kSlurm, {"SLURM_PROCID"}, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}},
+      {Launcher::kOpenMpi, {"OMPI_COMM_WORLD_RANK"}, {"OMPI_COMM_WORLD_SIZE"}},
+      {Launcher::kPmi, {"PMI_RANK"}, {"PMI_SIZE"}},
+      {Launcher::kPmi, {"PMIX_RANK"}, {}},
+      {Launcher::kTorchrun, {"RANK"}, {"WORLD_SIZE"}, {"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}},
+      {Launcher::kKubernetes, {"JOB_COMPLETION_INDEX"}, {}}};
 }
 
 struct Variable {
@@ -135,6 +143,9 @@ Result<std::optional<LaunchPlace>> FindLaunchPlace(const Environment& variables,
   std::string tried;
   for (const Source& source : Sources()) {
     if (launcher != Launcher::kAuto && launcher != source.launcher) continue;
+    const bool speaks = std::ranges::all_of(
+        source.besides, [&](std::string_view name) { return variables.contains(name); });
+    if (launcher == Launcher::kAuto && !speaks) continue;
     tried += fmt::format("{}{}", tried.empty() ? "" : " nor ", source.rank.front());
     STRATA_ASSIGN(std::optional<LaunchPlace> place, Read(variables, source));
     if (!place) continue;
@@ -145,7 +156,7 @@ Result<std::optional<LaunchPlace>> FindLaunchPlace(const Environment& variables,
     if (!Agree(*found, *place)) {
       return Invalid(
           fmt::format("{}, but {}: say which launcher counts, with --launcher=slurm, "
-                      "openmpi, pmi, kubernetes or none",
+                      "openmpi, pmi, torchrun, kubernetes or none",
                       Said(*found), Said(*place)));
     }
     if (!found->world) found->world = place->world;
@@ -211,6 +222,35 @@ Result<std::vector<std::string>> SlurmHosts(const Environment& variables,
     }
   }
   return hosts;
+}
+
+Result<Machine> TorchrunMeeting(const Environment& variables) {
+  constexpr std::string_view kAddress[] = {"MASTER_ADDR"};
+  constexpr std::string_view kPort[] = {"MASTER_PORT"};
+  const auto address = FirstOf(variables, kAddress);
+  const auto port = FirstOf(variables, kPort);
+  if (!address || !port) {
+    return Invalid(fmt::format(
+        "RANK is set, but {} is not: expected all that torchrun sets, or worker.rendezvous "
+        "(--rendezvous=HOST:PORT)",
+        address ? kPort[0] : kAddress[0]));
+  }
+  STRATA_ASSIGN(int number, NumberOf(*port, 1));
+  const auto agent = variables.find("TORCHELASTIC_USE_AGENT_STORE");
+  if (agent != variables.end() && agent->second == "True") ++number;
+  if (number > 65535) {
+    return Invalid(fmt::format(
+        "MASTER_PORT is '{}': expected a port up to 65535 for worker 0 to listen at, or "
+        "worker.rendezvous (--rendezvous=HOST:PORT)",
+        port->value));
+  }
+  const bool is_bare_ipv6 =
+      address->value.find(':') != std::string_view::npos && !address->value.starts_with('[');
+  const std::string host =
+      is_bare_ipv6 ? fmt::format("[{}]", address->value) : std::string(address->value);
+  STRATA_ASSIGN(const MachineList parsed,
+                ParseMachineList(fmt::format("{}:{} worker", host, number), "MASTER_ADDR"));
+  return parsed.machines.at(0);
 }
 
 Result<std::vector<Machine>> WorkersOn(std::span<const std::string> hosts, uint16_t first_port) {

@@ -23,11 +23,14 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 //   kSlurm       SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS
 //   kOpenMpi     OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE
 //   kPmi         PMI_RANK, PMI_SIZE; or PMIX_RANK, which comes without a size
+//   kTorchrun    RANK, WORLD_SIZE, with MASTER_ADDR and MASTER_PORT: their names are common words,
+//   so
+//                that they count only where all four are set
 //   kKubernetes  JOB_COMPLETION_INDEX of an indexed Job; else the ordinal at the end of the host
 //                name in a pod of a StatefulSet, which never contradicts the others: it numbers
 //                hosts, and they number processes
-enum class Launcher : uint8_t { kAuto, kSlurm, kOpenMpi, kPmi, kKubernetes, kNone };
-// "auto", "slurm", "openmpi", "pmi", "kubernetes", "none"; kAuto for any other text.
+enum class Launcher : uint8_t { kAuto, kSlurm, kOpenMpi, kPmi, kTorchrun, kKubernetes, kNone };
+// "auto", "slurm", "openmpi", "pmi", "torchrun", "kubernetes", "none"; kAuto for any other text.
 Launcher ParseLauncher(std::string_view name);
 
 struct LaunchPlace {
@@ -49,6 +52,12 @@ Result<std::optional<LaunchPlace>> FindLaunchPlace(const Environment& variables,
 // SLURM_JOB_NODELIST and the tasks of each node. kInvalid when they do not add up to the place, or
 // when ranks are not dealt out node by node (srun --distribution=block, the default).
 Result<std::vector<std::string>> SlurmHosts(const Environment& variables, const LaunchPlace& place);
+
+// Where the processes of torchrun meet when nothing else says so: MASTER_ADDR and MASTER_PORT, or
+// the port after it where torchrun's agent listens at that one itself
+// (TORCHELASTIC_USE_AGENT_STORE). kInvalid names a variable that is not set, or holds no address or
+// port.
+Result<Machine> TorchrunMeeting(const Environment& variables);
 
 // Workers on these hosts, in rank order; those of one host get the ports from `first_port` on.
 // kInvalid when a port would be above 65535.

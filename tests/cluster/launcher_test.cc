@@ -87,6 +87,37 @@ TEST(FindLaunchPlace, EachLauncher) {
   EXPECT_EQ(Told(Find(kSlurmTask, Launcher::kNone)), "nothing");
 }
 
+TEST(FindLaunchPlace, TorchrunCountsWhereAllFourAreSet) {
+  Environment variables = {
+      {"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}};
+  for (const Launcher launcher : {Launcher::kAuto, Launcher::kTorchrun}) {
+    const auto place = FindLaunchPlace(variables, launcher, "host", {});
+    ASSERT_TRUE(place.ok() && place->has_value()) << place.status().ToString();
+    EXPECT_EQ((*place)->rank, 1);
+    EXPECT_EQ((*place)->world, 4);
+  }
+  variables.erase("MASTER_PORT");
+  EXPECT_FALSE(FindLaunchPlace(variables, Launcher::kAuto, "host", {})->has_value());
+  EXPECT_EQ(ParseLauncher("torchrun"), Launcher::kTorchrun);
+}
+
+TEST(TorchrunMeeting, IsAtTheMasterOrBesideTheAgent) {
+  Environment variables = {{"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(TorchrunMeeting(variables)->Address(), "n1:29500");
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  EXPECT_EQ(TorchrunMeeting(variables)->Address(), "n1:29500");
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  EXPECT_EQ(TorchrunMeeting(variables)->Address(), "n1:29501");
+  variables["MASTER_ADDR"] = "fe80::1";
+  EXPECT_EQ(TorchrunMeeting(variables)->Address(), "[fe80::1]:29501");
+  variables["MASTER_PORT"] = "65535";
+  EXPECT_EQ(TorchrunMeeting(variables).status().code(), StatusCode::kInvalid);
+  variables["MASTER_PORT"] = "port";
+  EXPECT_EQ(TorchrunMeeting(variables).status().code(), StatusCode::kInvalid);
+  variables.erase("MASTER_PORT");
+  EXPECT_EQ(TorchrunMeeting(variables).status().code(), StatusCode::kInvalid);
+}
+
 TEST(FindLaunchPlace, PodOfAStatefulSet) {
   const Environment pod = {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}};
   const std::vector<std::string> named = {"db", "trainer-0.trainer.default.svc"};

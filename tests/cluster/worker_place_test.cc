@@ -83,6 +83,24 @@ TEST(FindWorkerPlace, AtAMeetingTheLauncherOrFlagsSayAll) {
   EXPECT_THAT(FindWorkerPlace(servers, clues).status().message(), HasSubstr("--rank"));
 }
 
+TEST(FindWorkerPlace, TorchrunSaysRankWorldAndMeeting) {
+  const MachineList servers = List("127.0.0.1:7600 server\n");
+  PlaceClues clues = Clues(
+      {{"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}});
+  const auto place = FindWorkerPlace(servers, clues);
+  ASSERT_TRUE(place.ok()) << place.status().ToString();
+  EXPECT_EQ(place->rank, 1);
+  EXPECT_EQ(place->world, 3);
+  ASSERT_TRUE(place->meeting.has_value());
+  EXPECT_EQ(place->meeting->Address(), "127.0.0.1:29500");
+  // What the settings say counts more.
+  clues.meeting = List("127.0.0.1:7700 worker\n").machines[0];
+  EXPECT_EQ(FindWorkerPlace(servers, clues)->meeting->Address(), "127.0.0.1:7700");
+  clues.meeting.reset();
+  clues.launcher = Launcher::kNone;
+  EXPECT_EQ(FindWorkerPlace(servers, clues)->world, 1);
+}
+
 TEST(FindWorkerPlace, AtAMeetingLauncherAndWorldMustAgree) {
   PlaceClues clues = Clues(kSlurm);
   clues.meeting = Machine{.host = "n1", .port = 7700};
