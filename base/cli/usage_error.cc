@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +45,44 @@ Names NamesOf(const CLI::App& app) {
   return names;
 }
 
+// The commands that take the flag, as they are called: "table drop".
+void AddOwners(const CLI::App& app, const std::string& flag, const std::string& path,
+               std::vector<std::string>* owners) {
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+    const std::string name = path.empty() ? sub->get_name() : path + " " + sub->get_name();
+    const std::vector<const CLI::Option*> options = sub->get_options();
+    const bool owns = std::any_of(options.begin(), options.end(), [&](const CLI::Option* option) {
+      return !option->get_positional() && option->check_name(flag) && flag != "--help";
+    });
+    if (owns) owners->push_back(name);
+    AddOwners(*sub, flag, name, owners);
+  }
+}
+
+// As given: "collection search".
+std::string GivenCommand(const CLI::App& app) {
+  std::string path;
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    path += (path.empty() ? "" : " ") + at->get_name();
+  }
+  return path;
+}
+
+// A flag that a command takes, and not where it was given.
+std::optional<Status> Misplaced(const CLI::App& app, const std::string& flag) {
+  std::vector<std::string> owners;
+  AddOwners(app, flag, "", &owners);
+  if (owners.empty()) return std::nullopt;
+  const std::string given = GivenCommand(app);
+  if (std::ranges::find(owners, given) != owners.end()) {
+    return Invalid(
+        fmt::format("{} belongs to {}: expected it after that word (see --help)", flag, given));
+  }
+  return Invalid(fmt::format("{} belongs to {}{} (see --help)", flag, fmt::join(owners, ", "),
+                             given.empty() ? "" : ", not to " + given));
+}
+
 }  // namespace
 
 Status CheckNoEmptyValue(std::span<const char* const> words, std::string_view but) {
@@ -65,8 +105,11 @@ Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
   if (words.empty()) return Invalid(fmt::format("{} (see --help)", error.what()));
   const Names names = NamesOf(app);
   const std::string_view word = words.front();
-  if (word.starts_with("-"))
-    return UnknownWord("flag", word.substr(0, word.find('=')), names.flags);
+  if (word.starts_with("-")) {
+    const std::string_view flag = word.substr(0, word.find('='));
+    if (const auto misplaced = Misplaced(app, std::string(flag))) return *misplaced;
+    return UnknownWord("flag", flag, names.flags);
+  }
   if (!names.commands.empty()) return UnknownWord("command", word, names.commands);
   if (names.one_word_each.empty()) return UnknownWord("argument", word, {});
   return Invalid(fmt::format(

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/human_text.h"
+#include "base/text_file.h"
 
 namespace strata {
 namespace {
@@ -319,6 +320,7 @@ std::vector<Machine> MachineList::Of(Role role) const {
 Result<MachineList> ParseMachineList(std::string_view text, const std::string& file,
                                      uint16_t first_port) {
   Parser parser(file, first_port);
+  text = WithoutByteOrderMark(text);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     parser.Line(text.substr(0, end));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr TimeNs kAttemptGrowthMax = 8;
 constexpr size_t kNamedLanes = 8;
-constexpr char kNotKnown[] = "; whether it was applied is not known";
+constexpr char kNotKnown[] = "; whether the write was applied is not known";
 
 Outcome MakeOutcome(const Call& call, Status status) {
   Outcome outcome;

@@ -204,7 +204,9 @@ WakeEvent::~WakeEvent() {
 
 Status WakeEvent::status() const {
   if (descriptor_ >= 0) return {};
-  return Failed(fmt::format("cannot make an event descriptor: {}", std::strerror(error_)));
+  const bool too_many = error_ == EMFILE || error_ == ENFILE;
+  return Failed(fmt::format("cannot make an event descriptor: {}{}", std::strerror(error_),
+                            too_many ? "; raise the limit of open files (ulimit -n)" : ""));
 }
 
 void WakeEvent::Raise() {

@@ -30,8 +30,8 @@ Status CheckOwner(const format::ServerIdentityFile& found, const DataFolder::Own
   if (found.cluster != owner.cluster_id) {
     return Refused(
         fmt::format("{} holds the state of cluster {:016x}, this server belongs to "
-                    "{:016x} (cluster.name); {}",
-                    folder, found.cluster, owner.cluster_id, advice));
+                    "'{}', {:016x} (cluster.name); {}",
+                    folder, found.cluster, owner.cluster_name, owner.cluster_id, advice));
   }
   if (found.rank != owner.rank) {
     return Refused(fmt::format("{} holds the state of server {}, this is server {}; {}", folder,

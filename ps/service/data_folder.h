@@ -22,6 +22,7 @@ class DataFolder {
  public:
   struct Owner {
     uint64_t cluster_id = 0;
+    std::string cluster_name = {};  // whose hash that is, for messages
     uint16_t rank = 0;
     std::vector<uint16_t> lanes_per_server;
   };

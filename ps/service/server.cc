@@ -169,6 +169,7 @@ Status Server::Impl::CheckCheckpointFolder() const {
 Status Server::Impl::OpenData() {
   if (options.data.empty()) return {};
   const DataFolder::Owner owner{.cluster_id = options.cluster_id,
+                                .cluster_name = options.cluster_name,
                                 .rank = options.rank,
                                 .lanes_per_server = options.lanes_per_server};
   STRATA_ASSIGN(data, DataFolder::Open(*options.disk, options.data, owner,
@@ -243,6 +244,7 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   config.name = {.server = options.rank, .lane = lane};
   config.map = map;
   config.cluster_id = options.cluster_id;
+  config.cluster_name = options.cluster_name;
   config.hello.server = options.rank;
   config.hello.servers = static_cast<uint16_t>(options.lanes_per_server.size());
   config.hello.incarnation = identity.incarnation;

@@ -20,6 +20,7 @@ namespace strata {
 
 struct ServerOptions {
   uint64_t cluster_id = 0;
+  std::string cluster_name = {};                 // whose hash that is, for messages
   uint16_t rank = 0;                             // this server's index in the machine list
   std::vector<uint16_t> lanes_per_server = {1};  // of all servers
   std::string host = "127.0.0.1";

@@ -45,6 +45,7 @@ Status TakePlace(const ClusterConfig& config, ServerOptions* options) {
 Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
   ServerOptions options;
   options.cluster_id = config.cluster_id();
+  options.cluster_name = config.name;
   options.host = config.server_host;
   options.port = config.server_port;
   options.lanes_per_server = {config.lanes};

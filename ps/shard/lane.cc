@@ -112,11 +112,13 @@ Status Lane::Admit(const Request& request) {
   if (header.cluster_id != state_.config.cluster_id) {
     return state_.Count(
         Refusal::kCluster,
-        Refused(
-            fmt::format("this server belongs to cluster {:016x}, the request to {:016x}; "
-                        "check cluster.name in cluster.toml on both sides, and give strata-admin "
-                        "the file: --config=FILE",
-                        state_.config.cluster_id, header.cluster_id)));
+        Refused(fmt::format(
+            "this server belongs to cluster {}{:016x}, the request to {:016x}; "
+            "check cluster.name in cluster.toml on both sides, and give strata-admin "
+            "the file: --config=FILE",
+            state_.config.cluster_name.empty() ? ""
+                                               : fmt::format("'{}', ", state_.config.cluster_name),
+            state_.config.cluster_id, header.cluster_id)));
   }
   STRATA_TRY(CheckLife(header));
   STRATA_TRY(CheckServing(header.command));

@@ -64,7 +64,8 @@ struct LaneConfig {
   wire::LaneName name;
   std::shared_ptr<const wire::ShardMap> map;
   uint64_t cluster_id = 0;
-  wire::HelloReply hello;  // what HELLO answers; the incarnation in it is the server's
+  std::string cluster_name = {};  // whose hash that is, for messages; "": not known
+  wire::HelloReply hello;         // what HELLO answers; the incarnation in it is the server's
   BootIdentity boot;
   // Held by requests that wait for a step; half of it is what clients are granted (Credits).
   size_t queue_bytes_max = size_t{256} << 20;

@@ -17,6 +17,15 @@ std::string ErrorOf(std::string_view text) {
   return list.status().message();
 }
 
+TEST(MachineList, AByteOrderMarkIsSkipped) {
+  const auto list = ParseMachineList(
+      "\xef\xbb\xbf"
+      "127.0.0.1:7600 server\n",
+      "machines.txt");
+  ASSERT_TRUE(list.ok()) << list.status().ToString();
+  EXPECT_EQ(list->machines.at(0).Address(), "127.0.0.1:7600");
+}
+
 TEST(MachineList, ReadsLightGbmForm) {
   const auto list = ParseMachineList("10.0.0.1 12400\r\n\n  host-b\t12401  # second\n", "m.txt");
   ASSERT_TRUE(list.ok()) << list.status().ToString();

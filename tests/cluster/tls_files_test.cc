@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include <filesystem>
+
 #include "cluster/tls/tls_context.h"
 #include "tests/cluster/certificates.h"
 
@@ -50,6 +52,15 @@ TEST_F(TlsFilesTest, EachIsNamedWhenItCannotBeRead) {
     WriteWholeFile(files.*which, "hello\n");
     EXPECT_THAT(ErrorOf(files), AllOf(HasSubstr("/no.pem: "), HasSubstr("expected PEM text")));
   }
+}
+
+TEST_F(TlsFilesTest, AKeyThatOthersCanReadIsRefused) {
+  std::filesystem::permissions(good_.key, std::filesystem::perms::others_read,
+                               std::filesystem::perm_options::add);
+  const Status status = TlsContext::Load(good_).status();
+  EXPECT_EQ(status.code(), StatusCode::kRefused);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("/good.key is open to other users"), HasSubstr("chmod 600")));
 }
 
 TEST_F(TlsFilesTest, DamagedCertificate) {

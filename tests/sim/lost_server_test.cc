@@ -125,7 +125,7 @@ TEST(SimLostServer, ABusyLaneOfALivingServerIsWaitedFor) {
   const Outcome outcome = cluster.SubmitAndRun(0, push);
   EXPECT_EQ(outcome.status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(cluster.now(), push.deadline);
-  EXPECT_THAT(outcome.status.message(), HasSubstr("whether it was applied is not known"));
+  EXPECT_THAT(outcome.status.message(), HasSubstr("whether the write was applied is not known"));
 }
 
 TEST(SimLostServer, AServerThatNeverAnswersIsNamed) {

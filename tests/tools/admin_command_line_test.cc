@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -193,6 +194,21 @@ TEST(AdminCommandLine, TopologyCostFillsTheModel) {
   EXPECT_EQ(cost.model.slow_links[0].slowdown, 10);
 }
 
+TEST(AdminCommandLine, AValueIsTheNearestFloat) {
+  const auto value = [](const char* text) {
+    const auto line = Parse({"put", "t", "1", text});
+    EXPECT_TRUE(line.ok()) << text << ": " << line.status().ToString();
+    return line.ok() ? line->request->values.at(0) : -1.0F;
+  };
+  EXPECT_EQ(value("1e-50"), 0.0F);
+  EXPECT_EQ(value("-1e-400"), 0.0F);
+  EXPECT_EQ(value("1e-45"), std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(value("0.1"), 0.1F);
+  for (const char* text : {"1e39", "-1e400", "inf", "nan", "0x1p3", "1e-50x", " 1"}) {
+    EXPECT_FALSE(Parse({"put", "t", "1", text}).ok()) << text;
+  }
+}
+
 TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
       {{}, "subcommand"},
@@ -204,7 +220,14 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
       {{"collection", "load", "c", ""}, "FILE: expected a value, found an empty one"},
       {{"put", "t", "1", ""}, "expected a value, found an empty one"},
       {{"collection", "laod"}, "unknown command 'laod'; did you mean 'load'? (see --help)"},
-      {{"status", "--metric=dice"}, "unknown flag '--metric' (see --help)"},
+      {{"status", "--metric=dice"},
+       "--metric belongs to collection search, collection explain, not to status (see --help)"},
+      {{"--rendezvous", "x", "status"},
+       "--rendezvous belongs to status: expected it after that word (see --help)"},
+      {{"--rendezvous=x", "status"}, "--rendezvous belongs to status: expected it after that word"},
+      {{"--yes", "table", "drop", "t"}, "--yes belongs to table drop: expected it after that word"},
+      {{"-k", "3", "collection", "search", "c"},
+       "-k belongs to collection search: expected it after"},
       {{"status", "--zzzzzz"}, "unknown flag '--zzzzzz' (see --help)"},
       {{"status", "-o", "xml"}, "xml"},
       {{"status", "--timeout", "fast"}, "--timeout"},

@@ -48,6 +48,7 @@ Json ToJson(const CheckpointInfo& info) {
   return {{"number", info.number},
           {"builds_on", info.parent == 0 ? Json() : Json(info.parent)},
           {"rows", info.rows},
+          {"all_rows", info.parent == 0},
           {"bytes", info.bytes},
           {"unix_seconds", info.wall_unix_ns / kSecond},
           {"attachments", info.attachments}};
@@ -55,6 +56,11 @@ Json ToJson(const CheckpointInfo& info) {
 
 std::string Kind(const CheckpointInfo& info) {
   return info.parent == 0 ? "full" : fmt::format("changes since {}", info.parent);
+}
+
+// "12 changed" of one that holds no others.
+std::string RowsText(const CheckpointInfo& info) {
+  return HumanCount(info.rows) + (info.parent == 0 ? "" : " changed");
 }
 
 std::string ListText(const std::vector<CheckpointInfo>& all) {
@@ -75,7 +81,7 @@ std::string ListText(const std::vector<CheckpointInfo>& all) {
     }
     const auto taken = static_cast<std::time_t>(info.wall_unix_ns / kSecond);
     text.AddRow({fmt::to_string(info.number),
-                 fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(taken)), HumanCount(info.rows),
+                 fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(taken)), RowsText(info),
                  HumanBytes(info.bytes),
                  Kind(info) + (broken.contains(info.number) ? ", base missing or damaged" : ""),
                  fmt::format("{}", fmt::join(info.attachments, " "))});
@@ -112,7 +118,8 @@ Status RunCheckpoint(const Request& request, std::string* out) {
     *out = JsonLine(json);
   } else {
     *out = fmt::format("checkpoint {} ({}): {}, {}, {}\n", info.number, Kind(info),
-                       Counted(info.rows, "row"), HumanBytes(info.bytes), HumanSeconds(seconds));
+                       Counted(info.rows, info.parent == 0 ? "row" : "changed row"),
+                       HumanBytes(info.bytes), HumanSeconds(seconds));
   }
   return {};
 }

@@ -20,4 +20,13 @@ bool ParseWhole(std::string_view text, Number* number, int base = 10) {
   return parsed.ec == std::errc() && parsed.ptr == end;
 }
 
+// Whether the whole text is a decimal number, of any size.
+inline bool IsDecimal(std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  return parsed.ptr == end &&
+         (parsed.ec == std::errc() || parsed.ec == std::errc::result_out_of_range);
+}
+
 }  // namespace strata::admin

@@ -51,7 +51,8 @@ TEST_F(AdminCheckpoint, TakenListedAndRestored) {
   EXPECT_GE(first.at("seconds"), 0);
   Put(3, 70);
   Put(9, 90);
-  EXPECT_THAT(Admin({"checkpoint"}).output, HasSubstr("checkpoint 2 (changes since 1): 2 rows"));
+  EXPECT_THAT(Admin({"checkpoint"}).output,
+              HasSubstr("checkpoint 2 (changes since 1): 2 changed rows"));
   EXPECT_EQ(AdminJson({"checkpoint", "--full"}).at("rows"), 6);
   const json list = AdminJson({"checkpoint", "list"}).at("checkpoints");
   ASSERT_EQ(list.size(), 3U);

@@ -172,7 +172,7 @@ TEST(ClientRestart, AcknowledgementsOfLevelAppliedDoNotSurviveABoot) {
     EXPECT_THAT((*open)->status.message(),
                 HasSubstr("restarted with what its log held: of shards 0..1023, 3 acknowledged "
                           "writes of this client at level 'applied' may be gone"));
-    EXPECT_THAT((*open)->status.message(), HasSubstr("whether it was applied is not known"));
+    EXPECT_THAT((*open)->status.message(), HasSubstr("whether the write was applied is not known"));
     EXPECT_EQ((*servers.Submit(batch.Make(OpKind::kLookup)))->status.code(), StatusCode::kLost);
   }
 }
@@ -276,8 +276,8 @@ TEST(ClientRestart, AFullDiskIsWaitedForUntilTheDeadline) {
     EXPECT_THAT((*pushed)->status.message(),
                 HasSubstr(answered ? "lane 0: refused 3 times until the deadline"
                                    : "lane 0: no answer to 1 of 2 attempts in 1.0 s"));
-    const bool unknown = (*pushed)->status.message().find("whether it was applied is not known") !=
-                         std::string::npos;
+    const bool unknown = (*pushed)->status.message().find(
+                             "whether the write was applied is not known") != std::string::npos;
     EXPECT_EQ(unknown, !answered);
   }
 }
