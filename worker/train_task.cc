@@ -275,7 +275,8 @@ class TrainTask {
     STRATA_ASSIGN(const uint64_t number, NumberOfRank0(group_, last.ok() ? *last : 0));
     return Cancelled(fmt::format(
         "{} after step {}: {}; to go on, start the same job again",
-        asked.ok() ? "stopped, as another worker was" : asked.message(), trainer.steps(),
+        asked.ok() ? "another worker was asked to stop, and all stopped" : asked.message(),
+        trainer.steps(),
         number != 0 ? fmt::format("checkpoint {} holds all of it", number)
         : last.ok() ? "no last checkpoint could be taken, and worker 0 says why"
                     : fmt::format("no last checkpoint could be taken, an earlier one has to do: {}",
