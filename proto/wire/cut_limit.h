@@ -23,10 +23,10 @@ class CutLimit {
   // `at_once`: what has not been used up adds up to this.
   explicit CutLimit(uint32_t at_once = kCutsPerSecond) : at_once_(at_once) {}
 
-  // OK: somebody whose number is `own` may take over `told`. A rise uses up a part of what is
+  // OK: somebody whose number is `own` may take over `number`. A rise uses up a part of what is
   // allowed. kInvalid, which names both: it is above kCutMax, or too far above `own`. `now` never
   // runs backwards.
-  Status Take(uint32_t own, uint32_t told, TimeNs now);
+  Status Take(uint32_t own, uint32_t number, TimeNs now);
 
  private:
   const uint32_t at_once_;

@@ -131,17 +131,16 @@ void BeginSaving(LaneState& lane, Saving& saving, bool full) {
   const CheckpointConfig& config = *lane.config.checkpoints;
   saving.begun = config.clock->Now();
   lane.Say(LogLevel::kInfo, fmt::format("checkpoint {} begins", saving.number));
-  lane.InBackground(
-      [part = saving.part, disk = config.disk, root = config.root,
-       name = PartNameOf(lane, saving.number,
-                         full ? 0 : lane.checkpoint.cut_base)]() -> Finished::Then {
-        part->status = CheckCheckpointOwner(*disk, root, name.cluster);
-        if (!part->status.ok()) return [](LaneState&) {};
-        Result<std::unique_ptr<PartWriter>> writer = PartWriter::Create(*disk, root, name);
-        part->status = writer.status();
-        if (writer.ok()) part->writer = std::move(*writer);
-        return [](LaneState&) {};
-      });
+  lane.InBackground([part = saving.part, disk = config.disk, root = config.root,
+                     name = PartNameOf(lane, saving.number,
+                                       full ? 0 : lane.checkpoint.cut_base)]() -> Finished::Then {
+    part->status = CheckCheckpointOwner(*disk, root, name.cluster);
+    if (!part->status.ok()) return [](LaneState&) {};
+    Result<std::unique_ptr<PartWriter>> writer = PartWriter::Create(*disk, root, name);
+    part->status = writer.status();
+    if (writer.ok()) part->writer = std::move(*writer);
+    return [](LaneState&) {};
+  });
 }
 
 Status Unsaved(const LaneState& lane, uint32_t number, const Status& file) {

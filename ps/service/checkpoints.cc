@@ -112,7 +112,7 @@ std::set<uint32_t> NeededCheckpoints(const CheckpointState& state) {
   return needed;
 }
 
-// Its log may begin behind a checkpoint.
+// Its log may begin after a checkpoint.
 bool HasBase(const LaneState& lane) {
   return lane.config.checkpoints && lane.config.checkpoints->base != nullptr;
 }
@@ -230,7 +230,7 @@ void HandleTrimLog(LaneState& lane, Request request) {
   // The files change in the order of the requests: a base must not move back.
   if (state.next_base != 0) {
     return lane.Reply(to, Unavailable(fmt::format(
-                              "server {} lane {} is trimming its log behind checkpoint {}; ask "
+                              "server {} lane {} is trimming its log up to checkpoint {}; ask "
                               "again",
                               lane.config.name.server, lane.config.name.lane, state.next_base)));
   }

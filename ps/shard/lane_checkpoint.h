@@ -134,7 +134,7 @@ struct CheckpointState {
   uint32_t cut_base = 0;        // the one that the newest cut's part builds on, until it is trimmed
   uint32_t restored_cut = 0;    // checkpoints up to it know nothing of tables that were restored
   uint32_t log_base = 0;        // the checkpoint that the log begins behind; 0: none
-  uint32_t next_base = 0;       // the one that it is made to begin behind; 0: none
+  uint32_t next_base = 0;       // the one that it is made to begin after; 0: none
   std::map<uint32_t, Lsn> cut_records;  // in the log, behind its base
   std::set<uint32_t> restored;          // by records of the log, behind its base
   std::unique_ptr<Saving> saving;       // null: nothing to save

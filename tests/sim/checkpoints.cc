@@ -102,7 +102,7 @@ void Checkpoints::Take(Taker& taker) {
 }
 
 void Checkpoints::Check() {
-  std::ranges::sort(taken_, {}, &Taken::number);  // some were saved behind later ones
+  std::ranges::sort(taken_, {}, &Taken::number);  // some were saved after later ones
   const Result<CheckpointList> list = ListCheckpoints(disk_, kCheckpointsFolder);
   Findings& findings = load_.findings();
   if (!list.ok()) return findings.Add(&Findings::wrong, list.status().ToString());

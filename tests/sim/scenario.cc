@@ -133,7 +133,7 @@ void Scenario::ChooseTakers() {
   options_.clients += checkpoints_options_.takers;
 }
 
-// No lane's log begins behind it, nor behind one that is built on it.
+// No lane's log begins after it, nor after one that is built on it.
 void Scenario::CheckRetired(uint32_t number) {
   for (size_t server = 0; server < cluster_->servers(); ++server) {
     for (const uint32_t base : cluster_->server(server).Bases()) {
@@ -145,7 +145,7 @@ void Scenario::CheckRetired(uint32_t number) {
       load_->findings().Add(
           &Findings::wrong,
           fmt::format("checkpoint {} is retired, and server {} has a log that "
-                      "begins behind checkpoint {}{}",
+                      "begins after checkpoint {}{}",
                       number, server, base, chain.ok() ? "" : ": " + chain.status().ToString()));
     }
   }

@@ -24,8 +24,8 @@ SharedFolder::SharedFolder(uint64_t seed)
       watched_(disk_, [this](auto change, const auto& path) { return Watch(change, path); }) {}
 
 Result<bool> SharedFolder::Watch(DiskChange change, const std::string& path) {
-  if (change == DiskChange::kRemove && told_) {
-    if (const std::optional<uint32_t> number = NumberOfManifest(path)) told_(*number);
+  if (change == DiskChange::kRemove && on_retired_) {
+    if (const std::optional<uint32_t> number = NumberOfManifest(path)) on_retired_(*number);
   }
   if (fuse_ == 0 || --fuse_ > 0) return true;
   ++power_losses_;

@@ -22,15 +22,15 @@ class SharedFolder {
   // The power is lost instead of the n-th change from now on, which fails; 0: not at all.
   void LosePowerAfter(uint64_t changes) { fuse_ = changes; }
   uint64_t power_losses() const { return power_losses_; }
-  // Told of each checkpoint that is about to be retired for good.
-  void OnRetired(std::function<void(uint32_t number)> told) { told_ = std::move(told); }
+  // Calls `call` with the number of each checkpoint, just before it is retired for good.
+  void OnRetired(std::function<void(uint32_t number)> call) { on_retired_ = std::move(call); }
 
  private:
   Result<bool> Watch(DiskChange change, const std::string& path);
 
   SimDisk disk_;
   WatchedDisk watched_;
-  std::function<void(uint32_t)> told_;
+  std::function<void(uint32_t)> on_retired_;
   uint64_t fuse_ = 0;
   uint64_t power_losses_ = 0;
 };

@@ -77,7 +77,7 @@ class SimServer {
   // Why the last process ended by itself.
   const Status& last_error() const { return last_error_; }
   uint64_t processes() const { return boot_; }
-  // The checkpoints that its lanes' logs begin behind, as their files say.
+  // The checkpoints that its lanes' logs begin after, as their files say.
   std::vector<uint32_t> Bases();
   SimDisk& disk() { return disk_; }
 

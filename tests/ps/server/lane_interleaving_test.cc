@@ -136,7 +136,7 @@ TEST(LaneInterleaving, TheBaseOfALogNeverMovesBack) {
 }
 
 // The log is trimmed between the cut and the saving: the part builds on what it did at the cut.
-TEST(LaneInterleaving, ATrimBehindACutChangesNothingOfItsPart) {
+TEST(LaneInterleaving, ATrimAfterACutChangesNothingOfItsPart) {
   Machine machine(1, 60);
   machine.Checkpoint(1, true);
   machine.Play(30);
@@ -161,7 +161,7 @@ TEST(LaneInterleaving, ATrimBehindACutChangesNothingOfItsPart) {
   EXPECT_EQ(machine.Rows(), rows);
 }
 
-// Sends commands in a random order, with the background far behind, and counts their answers.
+// Sends commands in a random order, with a slow background, and counts their answers.
 class Interleaver {
  public:
   explicit Interleaver(uint64_t seed) : machine(seed, 40, true), random_(seed) {
@@ -313,7 +313,7 @@ struct TwoLanes {
 };
 
 // A taker stands still before it says that all lanes have trimmed; later ones reach lane 0 alone.
-TEST(LaneRetire, WhatAnotherLanesLogBeginsBehindStaysWhoeverSaysThatAllHaveTrimmed) {
+TEST(LaneRetire, WhatAnotherLanesLogBeginsAfterStaysWhoeverSaysThatAllHaveTrimmed) {
   for (const uint32_t said : {1U, 3U, UINT32_MAX}) {  // late, too early, never
     SCOPED_TRACE(testing::Message() << "all have trimmed to " << said);
     TwoLanes two;
@@ -344,7 +344,7 @@ TEST(LaneRetire, OnlyWhatLiesBelowTheNumberThatAllHaveTrimmedToGoes) {
   two.Restart();
 }
 
-TEST(LaneRetire, WhatAnotherLaneAloneHasRestoredStaysUntilItsLogBeginsBehindThat) {
+TEST(LaneRetire, WhatAnotherLaneAloneHasRestoredStaysUntilItsLogBeginsAfterThat) {
   TwoLanes two;
   two.Commit(1);
   for (const size_t lane : {0, 1}) two.Trim(lane, 1);
