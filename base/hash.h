@@ -2,7 +2,6 @@
 // them, so their results may never change.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,10 +18,11 @@ constexpr uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Where a key of this Mix64 stands in the order that tables in memory have (RowIndex): who asks for
-// many in that order goes through their index from front to back. The ten bits that say whose shard
-// a key is are the last to count.
-constexpr uint64_t HomeOrder(uint64_t mixed) { return std::rotl(mixed, 10); }
+// The same with a secret, which makes places in memory that nobody can foresee
+// (base/seeded_hash.h): a bijection for each seed. The order of these is the order that tables in
+// memory have (RowIndex): who asks for many keys in that order goes through their index from front
+// to back.
+constexpr uint64_t SeededMix(uint64_t key, uint64_t seed) { return Mix64(key ^ seed); }
 
 // XXH3-64 of the bytes: checksums of bodies and files, and hashes of strings.
 uint64_t Hash64(std::span<const std::byte> bytes, uint64_t seed = 0);

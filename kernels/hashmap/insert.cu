@@ -204,12 +204,12 @@ __global__ void __launch_bounds__(kMapThreads)
     uint64_t freed = kNowhere;
     uint64_t score = 0;
     if (is_one && place == kNowhere && when_full.evicts) {
-      freed = TakeVictim(map, MapRef::First(key), action.start.score, &score);
+      freed = TakeVictim(map, map.First(key), action.start.score, &score);
     }
     CountLanes(is_one && place == kNowhere && freed == kNowhere, &map.counts->refused);
     if (when_full.victims.count != nullptr) HandOut(map, freed, score, when_full.victims);
     if (freed != kNowhere) {
-      SetDigest(map, freed, MapRef::DigestOf(MapRef::First(key)));
+      SetDigest(map, freed, MapRef::DigestOf(map.First(key)));
       place = freed;
     }
   }

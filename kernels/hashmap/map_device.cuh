@@ -37,7 +37,7 @@ inline __device__ uint64_t FindInBucket(const MapRef& map, uint64_t bucket, cons
 
 // The key's slot, or kNowhere.
 inline __device__ uint64_t FindPlace(const MapRef& map, uint64_t key) {
-  uint64_t hash = MapRef::First(key);
+  uint64_t hash = map.First(key);
   const uint32_t digest4 = MapRef::DigestOf(hash) * 0x01010101U;
   for (uint32_t tried = 0; tried < map.pairs_tried; ++tried) {
     const uint64_t bucket = map.BucketOf(hash);
@@ -93,7 +93,7 @@ inline __device__ void SetMark(const MapRef& map, uint64_t bucket, uint32_t mark
 
 // A slot for a key that is nowhere: the first free one on its way.
 inline __device__ uint64_t TakePlace(const MapRef& map, uint64_t key) {
-  uint64_t hash = MapRef::First(key);
+  uint64_t hash = map.First(key);
   const uint32_t digest = MapRef::DigestOf(hash);
   for (uint32_t taken = 0;;) {
     const uint64_t bucket = map.BucketOf(hash);

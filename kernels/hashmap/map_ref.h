@@ -11,9 +11,9 @@
 //
 // Lines begin as zeros, slots as ones (kFreeScore).
 //
-// A key's hash names a pair and which bucket of it is tried first. A bucket that is full sends the
-// key to the other one of the pair, a full pair to the pair that the next hash names; each leaves a
-// mark, and only where there is one a search goes on.
+// A key's hash, which has a secret seed, names a pair and which bucket of it is tried first. A
+// bucket that is full sends the key to the other one of the pair, a full pair to the pair that the
+// next hash names; each leaves a mark, and only where there is one a search goes on.
 //
 // The number of pairs grows one pair at a time (W. Litwin, "Linear hashing", VLDB 1980): pair p is
 // split into p and p + pairs_base * 2^level, by one more bit of the hash.
@@ -82,6 +82,7 @@ struct MapRef {
   uint32_t pairs_tried = 0;   // by a search, at most
   uint32_t pairs_taken = 0;   // by a key that is new before it gives up; no more than that
   uint64_t score_kept = 0;    // bits of a row's score that outlive a write to it
+  uint64_t home_seed = 0;     // of the hash; secret
 
   constexpr uint64_t pairs() const { return (pairs_base << level) + split; }
 
@@ -101,12 +102,15 @@ struct MapRef {
     return value_type != ElementType::kFp32 || state_types.IsNarrow();
   }
 
+  // Where the key stands in the order by home, which a host's table with the same seed has, too.
+  STRATA_HD uint64_t HomeOf(uint64_t key) const { return SeededMix(key, home_seed); }
+
   // What a hash says. The bits that name the pair at higher levels are the low ones, those of the
   // digest come next, then the bucket; the pair at level 0 is a matter of the high bits.
-  // All keys of a table may be of a few shards, which are the highest bits of Mix64: they must not
-  // say which pairs are used. The product's low bits do not hang on them, and its high bits hang on
-  // all the others.
-  STRATA_HD static uint64_t First(uint64_t key) { return Mix64(key) * 0x9e3779b97f4a7c15ULL; }
+  // Without a seed all keys of a table may be of a few shards, which are the highest bits of Mix64:
+  // they must not say which pairs are used. The product's low bits do not hang on them, and its
+  // high bits hang on all the others.
+  STRATA_HD uint64_t First(uint64_t key) const { return HomeOf(key) * 0x9e3779b97f4a7c15ULL; }
   STRATA_HD static uint64_t Next(uint64_t hash) { return Mix64(hash + 0x9e3779b97f4a7c15ULL); }
   STRATA_HD static uint32_t DigestOf(uint64_t hash) {
     const auto digest = static_cast<uint32_t>(hash >> kLevelMax) & 0xffU;

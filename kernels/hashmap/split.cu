@@ -19,7 +19,7 @@ __global__ void Split(MapRef map, uint64_t count) {
   bool moves = false;
   if (is_slot && digest != 0) {
     // It came by the first of its hashes that names this pair.
-    uint64_t hash = MapRef::First(map.HeaderOf(from)->key);
+    uint64_t hash = map.First(map.HeaderOf(from)->key);
     while (map.PairAt(hash, map.level) != pair) hash = MapRef::Next(hash);
     moves = map.PairAt(hash, map.level + 1) == other;
   }
@@ -47,7 +47,7 @@ __global__ void SetMarks(MapRef map, uint64_t places) {
   const uint64_t place = ThreadNumber();
   if (place >= places || !IsRow(map, place)) return;
   const uint64_t home = place / kLineBytes;
-  uint64_t hash = MapRef::First(map.HeaderOf(place)->key);
+  uint64_t hash = map.First(map.HeaderOf(place)->key);
   for (;;) {
     const uint64_t bucket = map.BucketOf(hash);
     if (bucket == home) return;

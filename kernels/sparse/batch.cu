@@ -18,12 +18,12 @@ namespace {
 
 static_assert(TableGroup::kBlockKeys == kMapThreads);
 
-// Keys without a row are numbered by HomeOrder: those of a table come to the tier below by and
+// Keys without a row are numbered by home: those of a table come to the tier below by and
 // large in the order of its index.
 __device__ uint32_t Claim(const Claims& claims, const GroupTable& table, const uint64_t* keys,
                           uint64_t i) {
   const uint64_t key = keys[i];
-  const uint64_t order = HomeOrder(Mix64(key)) + Mix64(table.first_id);  // tables apart
+  const uint64_t order = table.map.HomeOf(key) + Mix64(table.first_id);  // tables apart
   return claims.Of(order, static_cast<uint32_t>(i), [&](uint32_t there) {
     return there - table.first_key < table.keys && keys[there] == key;
   });

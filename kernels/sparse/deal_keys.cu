@@ -41,8 +41,8 @@ class TableWalk {
 };
 
 // Of a key of the sample: the same one of two tables is two.
-__device__ uint32_t SampleHash(uint64_t key, uint32_t table) {
-  return static_cast<uint32_t>(Mix64(key)) + table * 0x9e3779b9U;
+__device__ uint32_t SampleHash(const BinPlan& plan, uint64_t key, uint32_t table) {
+  return static_cast<uint32_t>(plan.tables[table].HomeOf(key)) + table * 0x9e3779b9U;
 }
 
 // Which keys come often: those that the sample has twice get a bin of their own, while there are
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kSampleThreads)
     if (positions[i] == kFree) continue;
     walk.Of(positions[i]);
     const uint32_t table = walk.number();
-    if (SampleHash(loaded[i], table) % kSampleBlocks != blockIdx.x) continue;
+    if (SampleHash(plan, loaded[i], table) % kSampleBlocks != blockIdx.x) continue;
     const uint32_t at = atomicAdd(&count, 1U);
     if (at >= kSampleRoom) continue;
     sampled[at] = loaded[i];
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kSampleThreads)
   }
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < min(count, kSampleRoom); i += kSampleThreads) {
-    const uint32_t hash = SampleHash(sampled[i], tables[i]) / kSampleBlocks;
+    const uint32_t hash = SampleHash(plan, sampled[i], tables[i]) / kSampleBlocks;
     for (uint32_t at = hash % kSampleSlots;; at = (at + 1) % kSampleSlots) {
       const uint32_t there = atomicCAS(slots + at, kFree, i);
       const uint32_t same = there == kFree ? i : there;
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(kSampleThreads)
     const uint64_t key = sampled[i];
     const uint32_t bin = table.first_bin + table.by_hash + own;
     bins.own_keys[bin] = key;
-    auto at = static_cast<uint32_t>(Mix64(key) >> 20) % kOwnSlots;
+    auto at = static_cast<uint32_t>(table.HomeOf(key) >> 20) % kOwnSlots;
     while (atomicCAS(bins.own_bins + at, 0U, bin + 1) != 0) at = (at + 1) % kOwnSlots;
     bins.own_bins_keys[at] = key;
   }
@@ -126,9 +126,9 @@ class BinFinder {
     for (uint32_t t = 0; t < plan.count; ++t) has_own_ |= bins.own_counts[t] != 0;
   }
   __device__ uint32_t Of(const BinPlan::Table& table, uint64_t key) const {
-    const uint64_t mixed = Mix64(key);
+    const uint64_t home = table.HomeOf(key);
     if (has_own_) {
-      for (auto at = static_cast<uint32_t>(mixed >> 20) % kOwnSlots;; at = (at + 1) % kOwnSlots) {
+      for (auto at = static_cast<uint32_t>(home >> 20) % kOwnSlots;; at = (at + 1) % kOwnSlots) {
         const uint32_t own = bins_.own_bins[at];
         if (own == 0) break;
         const uint32_t bin = own - 1;
@@ -136,7 +136,7 @@ class BinFinder {
         if (is_of_table && bins_.own_bins_keys[at] == key) return bin;
       }
     }
-    return table.first_bin + static_cast<uint32_t>((HomeOrder(mixed) >> 32) * table.by_hash >> 32);
+    return table.first_bin + static_cast<uint32_t>((home >> 32) * table.by_hash >> 32);
   }
 
  private:
@@ -357,7 +357,7 @@ __global__ void __launch_bounds__(kThreads)
     const uint64_t key = tile.keys[i];
     reinterpret_cast<uint4*>(bins.dealt)[to] = {static_cast<uint32_t>(key),
                                                 static_cast<uint32_t>(key >> 32), position,
-                                                static_cast<uint32_t>(Mix64(key))};
+                                                static_cast<uint32_t>(table.HomeOf(key))};
   }
 }
 

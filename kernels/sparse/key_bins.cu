@@ -333,7 +333,8 @@ BinPlan::BinPlan(const TableGroup& group)
              .first_bin = bins,
              .by_hash = std::max(Parts(of_table, kBinKeys), 1U),
              .own = kOwnLeast + static_cast<uint32_t>(uint64_t{kOwn} * of_table / keys),
-             .first_block = blocks};
+             .first_block = blocks,
+             .home_seed = group.tables[t].map.home_seed};
     bins += table.by_hash + table.own;
     blocks += table.by_hash + 1;
   }

@@ -15,7 +15,7 @@
 namespace strata {
 
 // Which bins there are, as kernels take it by value. A table's come behind those of the tables
-// before it: by hash first, in HomeOrder, then those of one key.
+// before it: by hash first, in the order by home, then those of one key.
 struct BinPlan {
   static constexpr uint32_t kBinKeys = 832;  // of a bin by hash, by and large
   static constexpr uint32_t kOwn = 1024;     // keys with a bin of their own, of all tables
@@ -29,6 +29,9 @@ struct BinPlan {
     uint32_t by_hash = 0;  // bins
     uint32_t own = 0;      // bins
     uint32_t first_block = 0;
+    uint64_t home_seed = 0;
+
+    STRATA_HD uint64_t HomeOf(uint64_t key) const { return SeededMix(key, home_seed); }
   };
 
   uint32_t count = 0;  // of tables
@@ -46,7 +49,7 @@ struct BinPlan {
 
 // Fills all of `distinct` but places and missing, of which there are none yet, for a batch whose
 // plan fits; one key or more. Keys come table by table and, but for those that come often, by and
-// large in HomeOrder; which of such orders it is depends on how threads run. Device memory;
+// large by home; which of such orders it is depends on how threads run. Device memory;
 // enqueues on exec.stream. `scratch`: BinScratchBytes.
 void CombineByBins(const Exec& exec, const BinPlan& plan, const uint64_t* keys,
                    const DistinctKeys& distinct, std::span<std::byte> scratch);

@@ -22,13 +22,13 @@ constexpr uint32_t TilesOf(size_t entries) {
 }
 
 // The entry of each key, to `entries`. Readies `sums` for Number.
-__global__ void Claim(const uint64_t* keys, uint64_t count, Claims claims, uint32_t* entries,
-                      TileSums sums, uint64_t words) {
+__global__ void Claim(const uint64_t* keys, uint64_t count, uint64_t home_seed, Claims claims,
+                      uint32_t* entries, TileSums sums, uint64_t words) {
   const uint64_t m = ThreadNumber();
   if (m < words) sums.words[m] = 0;
   if (m >= count) return;
   const uint64_t key = keys[m];
-  entries[m] = claims.Of(HomeOrder(Mix64(key)), static_cast<uint32_t>(m),
+  entries[m] = claims.Of(SeededMix(key, home_seed), static_cast<uint32_t>(m),
                          [&](uint32_t there) { return keys[there] == key; });
 }
 
@@ -113,7 +113,7 @@ size_t ListDistinctScratchBytes(size_t missing) {
          ScratchAligned(TileSums::WordsFor(TilesOf(entries)) * sizeof(unsigned long long));
 }
 
-void ListDistinct(const Exec& exec, std::span<const uint64_t> missing,
+void ListDistinct(const Exec& exec, std::span<const uint64_t> missing, uint64_t home_seed,
                   const DistinctMissing& distinct, std::span<std::byte> scratch) {
   const cudaStream_t stream = StreamOf(exec);
   if (missing.empty()) {
@@ -130,7 +130,8 @@ void ListDistinct(const Exec& exec, std::span<const uint64_t> missing,
   const TileSums sums{left.Take<unsigned long long>(words)};
   (void)cudaMemsetAsync(claimed, 0xff, entries * sizeof(uint32_t), stream);
   Claim<<<BlocksFor(std::max(count, words)), kMapThreads, 0, stream>>>(
-      missing.data(), count, Claims::In(claimed, entries), distinct.numbers, sums, words);
+      missing.data(), count, home_seed, Claims::In(claimed, entries), distinct.numbers, sums,
+      words);
   Number<<<tiles, kMapThreads, 0, stream>>>(claimed, static_cast<uint32_t>(entries), missing.data(),
                                             distinct, sums);
   NumberAll<<<BlocksFor(count), kMapThreads, 0, stream>>>(claimed, distinct.numbers, count);

@@ -18,7 +18,7 @@ struct MissingKeys {
   const uint32_t* positions = nullptr;
 };
 
-// Each of them once, by and large in HomeOrder: as tables in memory lie.
+// Each of them once, by and large by home, as tables in memory lie: by SeededMix.
 struct DistinctMissing {
   static constexpr uint32_t kNoRow = ~0U;
   uint64_t* keys = nullptr;     // number j; room for all, as in the others
@@ -27,9 +27,10 @@ struct DistinctMissing {
   uint32_t* count = nullptr;
 };
 
-// At most so many of them. Which of several orders near HomeOrder it is depends on how threads run.
+// At most so many of them. Which of several orders near that by home it is depends on how threads
+// run.
 constexpr size_t kMissingKeysMax = size_t{1} << 30;
-void ListDistinct(const Exec& exec, std::span<const uint64_t> missing,
+void ListDistinct(const Exec& exec, std::span<const uint64_t> missing, uint64_t home_seed,
                   const DistinctMissing& distinct, std::span<std::byte> scratch);
 size_t ListDistinctScratchBytes(size_t missing);
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
+#include "base/seeded_hash.h"
 #include "proto/format/item_change.h"
 
 namespace strata {
@@ -243,7 +243,7 @@ Status Collections::Change(const std::string& name, std::vector<LaneMessages::Pa
 Status Collections::Upsert(const std::string& name, std::span<const Document> documents,
                            AckLevel ack, TimeNs deadline) {
   // The messages of one call pass each other: an id is in one of them only.
-  std::unordered_map<DocumentId, size_t> last;
+  SeededMap<size_t> last;
   for (size_t i = 0; i < documents.size(); ++i) last[documents[i].id] = i;
   ChangeMessages messages(map_);
   for (size_t i = 0; i < documents.size(); ++i) {

@@ -4,10 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
-#include "base/hash.h"
+#include "base/seeded_hash.h"
 #include "storage/checkpoint/load.h"
 #include "storage/checkpoint/page_filter.h"
 #include "storage/checkpoint/part_reader.h"
@@ -18,11 +17,6 @@ namespace {
 
 using format::BlockKind;
 using format::PartEntry;
-
-struct HashKey {
-  size_t operator()(Key key) const { return Mix64(key); }
-};
-using KeySet = std::unordered_set<Key, HashKey>;
 
 Result<std::unique_ptr<PartReader>> OpenPart(Disk& disk, const std::string& root,
                                              const format::CheckpointManifest& manifest,
@@ -78,7 +72,7 @@ Status TableRows::ReadSpec() {
 
 Status TableRows::Walk(const std::function<Status(const ScanPage&)>& visit) const {
   for (const PartEntry& newest : chain_.front().parts) {
-    KeySet decided;
+    SeededSet decided;
     uint32_t link = chain_.front().number;
     for (const format::CheckpointManifest& manifest : chain_) {
       if (manifest.number != link) continue;

@@ -33,6 +33,7 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
   map->fixed_ = options.fixed;
   ref.pairs_tried = ref.pairs_taken = options.fixed ? kPairsTriedFixed : kPairsTried;
   ref.score_kept = options.score_kept;
+  ref.home_seed = options.home_seed;
   ref.dim = options.dim;
   ref.state_width = options.state_width;
   ref.value_type = options.value_type;

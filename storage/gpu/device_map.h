@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/random.h"
 #include "base/status.h"
 #include "kernels/core/exec.h"
 #include "kernels/hashmap/map_ref.h"
@@ -25,6 +26,8 @@ struct DeviceMapOptions {
   // out those of lower score.
   bool fixed = false;
   uint64_t score_kept = 0;  // MapRef::score_kept
+  // Of the table below, if there is one: rows that come from there lie in this order.
+  uint64_t home_seed = SystemRandom64();
 };
 
 // Not thread-safe; all work of a map goes over one stream.

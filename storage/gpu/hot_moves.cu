@@ -127,7 +127,8 @@ Status HotTable::ListForBelow(uint32_t missing, uint32_t* distinct_here) {
   STRATA_TRY(distinct_rows_.ReserveFor<uint32_t>(missing));
   STRATA_TRY(scratch_.Reserve(ListDistinctScratchBytes(missing)));
   const DistinctMissing distinct = distinct_missing();
-  ListDistinct(exec_, {missing_keys_.as<Key>(), missing}, distinct, scratch_.all());
+  ListDistinct(exec_, {missing_keys_.as<Key>(), missing}, below_->home_seed(), distinct,
+               scratch_.all());
   MustBegin("keys for the tier below");
   CopyDown<uint32_t>(exec_, distinct.count, {distinct_here, 1});
   return BringKeys({distinct.keys, missing});

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <unordered_map>
 
+#include "base/seeded_hash.h"
 #include "kernels/sparse/expired.h"
 #include "kernels/sparse/list_pushes.h"
 #include "storage/gpu/hot_table.h"
@@ -75,6 +75,7 @@ RowStart HotTable::Start() const {
 DeviceMapOptions HotTable::MapOptions() const {
   DeviceMapOptions options = GpuTable::MapOptions();
   options.score_kept = kScoreCopied;
+  options.home_seed = below_->home_seed();
   return options;
 }
 
@@ -538,7 +539,7 @@ Status HotTable::PutNewer(std::span<const Key> expired, ScanPage* page) const {
   CopyOut(exec_, map_->ref(), {here + keys.size(), keys.size()}, list);
   ScanPage newer;
   Bring(list, /*with_state=*/true, &newer);
-  std::unordered_map<Key, size_t> places;
+  SeededMap<size_t> places;
   for (size_t i = 0; i < page->keys.size(); ++i) places[page->keys[i]] = i;
   const size_t elements = page->with_state ? width() : spec_.dim;
   std::vector<uint8_t> is_gone(keys.size());

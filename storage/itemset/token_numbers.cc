@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <unordered_map>
+
+#include "base/seeded_hash.h"
 
 namespace strata {
 
 TokenNumbers TokenNumbers::ByFrequency(std::span<const Token> occurrences) {
-  std::unordered_map<Token, uint32_t> counts;
+  SeededMap<uint32_t> counts;
   for (const Token token : occurrences) ++counts[token];
   std::vector<std::pair<Token, uint32_t>> all(counts.begin(), counts.end());
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {

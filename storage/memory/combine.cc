@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/hash.h"
-
 namespace strata {
 namespace {
 
@@ -37,6 +35,7 @@ void GradientCombiner::StartRound(size_t keys) {
     std::fill(slots_.begin(), slots_.end(), Slot{0, 0, 0});
     round_ = 1;
   }
+  passed_ = 0;
   keys_.clear();
   groups_.clear();
   group_of_.clear();
@@ -48,13 +47,14 @@ void GradientCombiner::StartRound(size_t keys) {
 // The key's group, or kNew after making one for it.
 uint32_t GradientCombiner::GroupOf(Key key) {
   const size_t mask = slots_.size() - 1;
-  for (size_t place = Mix64(key) & mask;; place = (place + 1) & mask) {
+  for (size_t place = hash_(key) & mask;; place = (place + 1) & mask) {
     Slot& slot = slots_[place];
     if (slot.round != round_) {
       slot = {key, static_cast<uint32_t>(keys_.size()), round_};
       return kNew;
     }
     if (slot.key == key) return slot.group;
+    ++passed_;
   }
 }
 
@@ -66,7 +66,7 @@ void GradientCombiner::Number(std::span<const GradientPart> parts, uint32_t dim)
     const std::span<const Key> keys = parts[p].keys;
     for (size_t i = 0; i < keys.size(); ++i) {
       if (i + kAhead < keys.size()) {
-        __builtin_prefetch(&slots_[Mix64(keys[i + kAhead]) & mask], 1);
+        __builtin_prefetch(&slots_[hash_(keys[i + kAhead]) & mask], 1);
       }
       uint32_t group = GroupOf(keys[i]);
       if (group == kNew) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "storage/memory/local_table.h"
 
 namespace strata {
@@ -26,6 +27,9 @@ class GradientCombiner {
   // How many parts brought key i: as many pushes touch its row.
   uint32_t parts(size_t i) const { return groups_[i].parts; }
   uint64_t occurrences() const { return group_of_.size(); }
+  // Places of other keys that the last Combine passed on its way to those of its keys; tests bound
+  // them.
+  uint64_t passed() const { return passed_; }
 
  private:
   struct Group {
@@ -47,7 +51,9 @@ class GradientCombiner {
   void StartRound(size_t keys);
   uint32_t GroupOf(Key key);
 
+  const SeededHash hash_;
   std::vector<Slot> slots_;  // open addressing; the size is a power of two
+  uint64_t passed_ = 0;
   uint32_t round_ = 0;
   std::vector<Key> keys_;
   std::vector<Group> groups_;

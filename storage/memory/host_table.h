@@ -22,7 +22,7 @@ namespace strata {
 class HostTable : public LowerTable {
  public:
   // `spec` has passed ValidateTableSpec. `budget` may be null, and outlives the table. `order`: of
-  // the rows in memory; by home for who reads and writes most of them in HomeOrder.
+  // the rows in memory; by home for who reads and writes most of them in the order of home_seed().
   explicit HostTable(const TableSpec& spec, MemoryBudget* budget = nullptr,
                      RowOrder order = RowOrder::kAsTheyCome);
 
@@ -56,6 +56,7 @@ class HostTable : public LowerTable {
                   const RowVisit& visit) override;
   bool ReadsBesideItsThread() const override { return true; }
   bool IsInMemory() const override { return true; }
+  uint64_t home_seed() const override { return rows_.hash().seed; }
   Status WriteRows(const RowsDown& down, WorkPool& pool) override;
 
   // Index words that growth has moved or passed so far; tests bound the work of a batch with it.

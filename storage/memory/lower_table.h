@@ -58,6 +58,9 @@ class LowerTable : public LocalTable {
   virtual bool ReadsBesideItsThread() const { return false; }
   // Whether all rows lie in memory always, so that one that is read again and again costs no disk.
   virtual bool IsInMemory() const { return false; }
+  // Keys that are asked for in the order of their SeededMix with this go through the table's memory
+  // from front to back.
+  virtual uint64_t home_seed() const = 0;
   // Whole rows, which replace those that are there; their epochs are not above the one in force.
   // Allowed during a snapshot, whose rows stay what they were at its cut. Threads of the pool take
   // part. All or nothing: kRefused as PrepareUpdate.

@@ -16,7 +16,8 @@ constexpr uint64_t kSweepStretch = 64;  // buckets emptied at a time, at least
 
 }  // namespace
 
-RowIndex::RowIndex(const RowSlabs& rows, MemoryBudget* budget) : rows_(rows), budget_(budget) {}
+RowIndex::RowIndex(const RowSlabs& rows, MemoryBudget* budget)
+    : rows_(rows), hash_(rows.hash()), budget_(budget) {}
 
 RowIndex::~RowIndex() {
   if (budget_ != nullptr) budget_->Give(bytes());
@@ -94,7 +95,7 @@ bool RowIndex::InsertUnswept(uint64_t hash, uint32_t row) {
 void RowIndex::Insert(Key key, uint64_t row) {
   STRATA_CHECK(count_ < current_.keys_max() && row < kRowNumbersMax);
   ++count_;
-  const uint64_t hash = Mix64(key);
+  const uint64_t hash = hash_(key);
   const auto number = static_cast<uint32_t>(row);
   if (old_.count == 0) return InsertIn(current_, hash, number);
   if (!InsertUnswept(hash, number)) InsertIn(current_, hash, number);
@@ -102,8 +103,24 @@ void RowIndex::Insert(Key key, uint64_t row) {
   if (sweep_due_ >= kSweepStretch) Sweep(sweep_due_);
 }
 
+uint64_t RowIndex::BucketsRead(Key key) const {
+  const uint64_t hash = hash_(key);
+  uint64_t read = 0;
+  const auto search = [&](const Buckets& in) {
+    if (in.count == 0) return true;
+    for (uint64_t at = in.Home(hash);; at = in.Next(at)) {
+      ++read;
+      if (in.data()[at].Matches(hash) != 0) return true;
+      if (!in.data()[at].full()) return false;
+    }
+  };
+  const Buckets& home = HomeBuckets(hash);
+  if (!search(home) && &home != &current_) search(current_);
+  return read;
+}
+
 void RowIndex::Erase(Key key) {
-  const uint64_t hash = Mix64(key);
+  const uint64_t hash = hash_(key);
   Buckets& home = &HomeBuckets(hash) == &old_ ? old_ : current_;
   const Place place = FindIn(home, hash);
   if (place.bucket != nullptr) {

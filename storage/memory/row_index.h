@@ -2,11 +2,11 @@
 //
 //   | hash: 5 x 8 bytes | row number: 5 x 4 bytes | slots in use: 4 bytes |
 //
-// The hash is a bijection of the key (Mix64), so a hash that fits is the key: a lookup touches one
-// line of the index and then the row's own, nothing else. A key's home is the bucket in proportion
-// to its HomeOrder: wire::ShardOf takes the highest ten bits of the hash, the same for all keys of
-// a shard. A key whose home is full lies in the next bucket with a free slot,
-// so every bucket between a key's home and its place is full.
+// The hash is a bijection of the key (SeededHash), so a hash that fits is the key: a lookup touches
+// one line of the index and then the row's own, nothing else. A key's home is the bucket in
+// proportion to its hash, whose seed is secret: no choice of keys crowds a few homes. A key whose
+// home is full lies in the next bucket with a free slot, so every bucket between a key's home and
+// its place is full.
 //
 // Growth. When four fifths of the slots are used, an array a quarter larger is put beside the old
 // one, and each insertion afterwards empties four buckets of the old one in order (the sweep).
@@ -26,7 +26,7 @@
 #include <span>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/seeded_hash.h"
 #include "base/status.h"
 #include "base/work_pool.h"
 #include "storage/memory/memory_budget.h"
@@ -38,14 +38,15 @@ namespace strata {
 // Not thread-safe. At most 2^32 - 1 rows.
 class RowIndex {
  public:
-  // `rows` is what row numbers are of; both outlive the index. `budget` may be null.
+  // `rows` is what row numbers are of, and its hash is the index's too; both outlive the index.
+  // `budget` may be null.
   RowIndex(const RowSlabs& rows, MemoryBudget* budget);
   ~RowIndex();
   RowIndex(const RowIndex&) = delete;
   RowIndex& operator=(const RowIndex&) = delete;
 
   // The row of `key`, or kNoRow.
-  uint64_t Find(Key key) const { return FindHash(Mix64(key)); }
+  uint64_t Find(Key key) const { return FindHash(hash_(key)); }
 
   // Makes sure that the next `count` calls of Insert succeed. kRefused as RowSlabs::Reserve, and
   // when there would be too many rows.
@@ -77,6 +78,8 @@ class RowIndex {
   uint64_t bytes() const { return (current_.count + old_.count) * sizeof(Bucket); }
   // Slots carried over or passed by sweeps so far: what growth has cost.
   uint64_t words_swept() const { return buckets_swept_ * kSlots; }
+  // Buckets that a search for `key` reads; tests bound them.
+  uint64_t BucketsRead(Key key) const;
 
  private:
   static constexpr uint32_t kSlots = 5;
@@ -115,7 +118,7 @@ class RowIndex {
     uint64_t keys_max() const { return count * kSlots / 5 * 4; }
     Bucket* data() const { return reinterpret_cast<Bucket*>(pages.data()); }
     uint64_t Home(uint64_t hash) const {
-      return static_cast<uint64_t>(static_cast<unsigned __int128>(HomeOrder(hash)) * count >> 64);
+      return static_cast<uint64_t>(static_cast<unsigned __int128>(hash) * count >> 64);
     }
     uint64_t Next(uint64_t at) const { return at + 1 == count ? 0 : at + 1; }
     // Steps forward from one bucket to another.
@@ -145,6 +148,7 @@ class RowIndex {
   void Sweep(uint64_t buckets_min);
 
   const RowSlabs& rows_;
+  const SeededHash hash_;
   MemoryBudget* const budget_;
   Buckets current_;
   Buckets old_;  // while growing
@@ -195,7 +199,7 @@ void RowIndex::VisitFetched(std::span<const Key> keys, const Fetch& fetch, Visit
       rows[i % kRowAhead] = row;
     }
     if (i < n) {
-      const uint64_t hash = Mix64(keys[i]);
+      const uint64_t hash = hash_(keys[i]);
       const Buckets& home = HomeBuckets(hash);
       if (home.count != 0) {
         const Bucket* bucket = home.data() + home.Home(hash);

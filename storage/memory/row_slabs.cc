@@ -6,8 +6,6 @@
 #include <bit>
 #include <utility>
 
-#include "base/hash.h"
-
 namespace strata {
 namespace {
 
@@ -27,9 +25,10 @@ int SlabShift(size_t row_bytes) {
 
 }  // namespace
 
-RowSlabs::RowSlabs(RowSchema schema, MemoryBudget* budget, RowOrder order)
+RowSlabs::RowSlabs(RowSchema schema, MemoryBudget* budget, RowOrder order, SeededHash hash)
     : schema_(schema),
       order_(order),
+      hash_(hash),
       elements_bytes_(schema.counters_offset()),
       slab_shift_(SlabShift(schema.row_bytes() + sizeof(Key))),
       slab_mask_((uint64_t{1} << slab_shift_) - 1),
@@ -86,7 +85,7 @@ Status RowSlabs::Reserve(uint64_t count) {
 
 RowSlabs::Region& RowSlabs::RegionOf(Key key) {
   if (regions_.size() == 1) return regions_[0];
-  return regions_[HomeOrder(Mix64(key)) >> (65 - std::bit_width(regions_.size()))];
+  return regions_[hash_(key) >> (65 - std::bit_width(regions_.size()))];
 }
 
 void RowSlabs::BeginSlab(Region& region) {

@@ -7,7 +7,7 @@
 //
 // Rows of narrow types are read and written through storage/row_elements.h alone.
 //
-// Rows may lie as they come, or (RowOrder::kByHome) the keys of each part of HomeOrder, a region,
+// Rows may lie as they come, or (RowOrder::kByHome) the keys of each part of the hashes, a region,
 // in slabs of its own: who reads many rows in that order stays within few pages at a time. There
 // are more regions as there are more slabs, and rows stay where they are. A region without room
 // takes from another; when such a row is erased, its key's region has the place. Where a row lies
@@ -25,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "base/status.h"
 #include "base/work_pool.h"
 #include "storage/memory/memory_budget.h"
@@ -47,7 +48,8 @@ constexpr size_t RowPieceOf(size_t rows) { return std::clamp<size_t>(rows / 64, 
 class RowSlabs {
  public:
   // `budget` may be null, and outlives the slabs.
-  RowSlabs(RowSchema schema, MemoryBudget* budget, RowOrder order = RowOrder::kAsTheyCome);
+  RowSlabs(RowSchema schema, MemoryBudget* budget, RowOrder order = RowOrder::kAsTheyCome,
+           SeededHash hash = {});
   ~RowSlabs();
   RowSlabs(const RowSlabs&) = delete;
   RowSlabs& operator=(const RowSlabs&) = delete;
@@ -124,6 +126,7 @@ class RowSlabs {
   uint64_t slab_bytes() const { return slab_bytes_; }  // what it grows by
   uint64_t bytes() const { return bytes_; }            // memory held
   const RowSchema& schema() const { return schema_; }
+  SeededHash hash() const { return hash_; }  // of keys: what the order by home goes by
 
  private:
   std::byte* Place(uint64_t row) const {
@@ -135,8 +138,8 @@ class RowSlabs {
   std::byte* KeyPlace(uint64_t row) const {
     return slabs_[row >> slab_shift_] + keys_at_ + (row & slab_mask_) * sizeof(Key);
   }
-  // Rows of a part of HomeOrder that nobody has: `next` to `end` - 1, of the slab begun last, and a
-  // list through their key fields.
+  // Rows of a part of the hashes that nobody has: `next` to `end` - 1, of the slab begun last, and
+  // a list through their key fields.
   struct Region {
     uint64_t next = 0;
     uint64_t end = 0;
@@ -154,6 +157,7 @@ class RowSlabs {
 
   const RowSchema schema_;
   const RowOrder order_;
+  const SeededHash hash_;
   const size_t elements_bytes_;  // of a row
   const int slab_shift_;
   const uint64_t slab_mask_;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_set>
 
+#include "base/seeded_hash.h"
 #include "kernels/core/initializer.h"
 
 namespace strata {
@@ -230,7 +230,7 @@ Status RocksTable::Load(const ScanPage& page) {
   }
   writes_.clear();
   uint64_t fresh = 0;
-  std::unordered_set<Key> fresh_keys;
+  SeededSet fresh_keys;
   for (size_t i = 0; i < page.keys.size(); ++i) {
     const Key key = page.keys[i];
     if (found_[i] == 0 && (is_above || fresh_keys.insert(key).second)) ++fresh;

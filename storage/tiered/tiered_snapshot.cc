@@ -1,6 +1,5 @@
 // What reads a tiered table as a whole: scans, snapshots; and Load, which fills it.
 #include <algorithm>
-#include <unordered_set>
 
 #include "storage/rocks/cold_rows.h"
 #include "storage/tiered/tiered_table.h"
@@ -190,7 +189,7 @@ Status TieredTable::Load(const ScanPage& page) {
   BeginOperation();
   if (down_.active()) STRATA_TRY(SettleDown());
   std::vector<uint32_t> above, below;
-  std::unordered_set<Key> below_keys;
+  SeededSet below_keys;
   AppendOrder order = cold_.OrderOf(space_);
   for (size_t i = 0; i < page.keys.size(); ++i) {
     const Key key = page.keys[i];
@@ -246,7 +245,7 @@ Status TieredTable::LoadCold(const ScanPage& page, std::span<const uint32_t> pla
   cold_keys_.clear();
   for (const uint32_t place : places) cold_keys_.push_back(page.keys[place]);
   STRATA_TRY(ReadCold(cold_keys_));
-  std::unordered_set<Key> fresh;
+  SeededSet fresh;
   std::vector<ColdWrite> writes;
   for (size_t n = 0; n < places.size(); ++n) {
     const Key key = cold_keys_[n];

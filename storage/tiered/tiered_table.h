@@ -19,11 +19,10 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "kernels/optim/apply.h"
 #include "storage/memory/combine.h"
 #include "storage/memory/cut_history.h"
@@ -100,6 +99,7 @@ class TieredTable : public LowerTable, private Admission {
   Status ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
                   const RowVisit& visit) override;
   Status WriteRows(const RowsDown& down, WorkPool& pool) override;
+  uint64_t home_seed() const override { return warm_.hash().seed; }
   Admission* admission() override { return push_counts_ == nullptr ? nullptr : this; }
   Status CheckStep(uint64_t step, uint64_t skipped) const override {
     return strata::CheckStep(policy_, spec_.name, step, now_step_, skipped);
@@ -224,11 +224,11 @@ class TieredTable : public LowerTable, private Admission {
   TableStats stats_;
   TierStats tier_stats_;
   CutHistory history_;
-  std::unordered_map<Key, uint64_t> dead_;  // and the number of the batch that takes it down
-  uint64_t downs_ = 0;                      // batches started
+  SeededMap<uint64_t> dead_;  // and the number of the batch that takes it down
+  uint64_t downs_ = 0;        // batches started
   TierJob<Down> down_;
   TierJob<Up> up_;
-  std::unordered_set<Key> up_keys_;  // on their way up, and not made or erased since
+  SeededSet up_keys_;  // on their way up, and not made or erased since
   std::vector<Key> up_wanted_;
   std::unique_ptr<PushCounts> push_counts_;  // with admission
   bool is_below_ = false;                    // another table has copies and newer versions of rows

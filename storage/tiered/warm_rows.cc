@@ -13,7 +13,7 @@ constexpr size_t kFlagBytes = sizeof(uint32_t) + sizeof(uint8_t);
 }  // namespace
 
 WarmRows::WarmRows(const RowSchema& schema, MemoryBudget* budget)
-    : schema_(schema), budget_(budget), store_(std::make_unique<Store>(schema, budget)) {}
+    : schema_(schema), budget_(budget), store_(std::make_unique<Store>(schema, budget, hash_)) {}
 
 WarmRows::~WarmRows() {
   if (budget_ != nullptr) budget_->Give(flags_bytes_);
@@ -70,7 +70,7 @@ void WarmRows::CopyFrom(const std::byte* bytes, uint64_t row) {
 void WarmRows::Clear() {
   STRATA_CHECK(rows() == 0);
   store_.reset();  // first: the budget may have no room for both
-  store_ = std::make_unique<Store>(schema_, budget_);
+  store_ = std::make_unique<Store>(schema_, budget_, hash_);
   ticks_ = {};
   flags_ = {};
   if (budget_ != nullptr) budget_->Give(flags_bytes_);

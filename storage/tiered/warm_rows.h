@@ -56,6 +56,7 @@ class WarmRows {
   void Clear();
 
   Key KeyOf(uint64_t row) const { return store_->rows.KeyOf(row); }
+  SeededHash hash() const { return hash_; }  // of keys, as long as the table
   float* Elements(uint64_t row) { return store_->rows.Elements(row); }
   const RowCounters& Counters(uint64_t row) const { return *store_->rows.Counters(row); }
   RowCounters& Counters(uint64_t row) { return *store_->rows.Counters(row); }
@@ -88,8 +89,8 @@ class WarmRows {
 
  private:
   struct Store {
-    Store(const RowSchema& schema, MemoryBudget* budget)
-        : rows(schema, budget), index(rows, budget) {}
+    Store(const RowSchema& schema, MemoryBudget* budget, SeededHash hash)
+        : rows(schema, budget, RowOrder::kAsTheyCome, hash), index(rows, budget) {}
     RowSlabs rows;
     RowIndex index;
   };
@@ -100,6 +101,7 @@ class WarmRows {
 
   const RowSchema schema_;
   MemoryBudget* const budget_;
+  const SeededHash hash_;
   std::unique_ptr<Store> store_;
   std::vector<uint32_t> ticks_;  // by row: the operation that touched it last
   std::vector<uint8_t> flags_;

@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "tests/support/chosen_keys.h"
+
 namespace strata {
 namespace {
 
@@ -78,6 +80,18 @@ TEST(GradientCombinerTest, EqualsAMapForManyShapes) {
       ASSERT_EQ(std::vector<float>(found, found + dim), sums.at(key));
       ASSERT_EQ(combiner.parts(i), parts_of.at(key).size());
     }
+  }
+}
+
+// At most half of the places are taken: one in two keys passes another one's.
+TEST(GradientCombinerTest, ChosenKeysCostNoMoreThanOthers) {
+  for (const std::vector<Key>& keys : test::ChosenKeys(40'000)) {
+    GradientCombiner combiner;
+    const std::vector<float> gradients(keys.size(), 1.0F);
+    const GradientPart part{keys, gradients};
+    combiner.Combine({&part, 1}, 1);
+    EXPECT_EQ(combiner.keys().size(), keys.size());
+    EXPECT_LT(combiner.passed(), keys.size());
   }
 }
 

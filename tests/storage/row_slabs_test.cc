@@ -7,14 +7,16 @@
 #include <set>
 #include <unordered_map>
 
-#include "base/hash.h"
+#include "base/seeded_hash.h"
 
 namespace strata {
 namespace {
 
 constexpr uint32_t kDim = 1024;  // 64 rows a slab: a few rows are many slabs
 
-uint64_t OrderOf(Key key) { return HomeOrder(Mix64(key)); }
+constexpr SeededHash kHash{7};
+
+uint64_t OrderOf(Key key) { return kHash(key); }
 
 class RowSlabsTest : public testing::TestWithParam<RowOrder> {
  protected:
@@ -43,7 +45,7 @@ class RowSlabsTest : public testing::TestWithParam<RowOrder> {
 };
 
 TEST_P(RowSlabsTest, ARowsNumberIsItsOwnUntilItIsErased) {
-  RowSlabs rows({kDim, 0}, nullptr, GetParam());
+  RowSlabs rows({kDim, 0}, nullptr, GetParam(), kHash);
   std::mt19937_64 random(1);
   for (int wave = 0; wave < 6; ++wave) {
     for (int i = 0; i < 10'000; ++i) ASSERT_NO_FATAL_FAILURE(Add(rows, random()));
@@ -57,7 +59,7 @@ TEST_P(RowSlabsTest, ARowsNumberIsItsOwnUntilItIsErased) {
 
 // Numbers of erased rows are given out again, before there are new slabs.
 TEST_P(RowSlabsTest, ErasedRowsMakeRoom) {
-  RowSlabs rows({kDim, 0}, nullptr, GetParam());
+  RowSlabs rows({kDim, 0}, nullptr, GetParam(), kHash);
   std::mt19937_64 random(2);
   for (int i = 0; i < 20'000; ++i) ASSERT_NO_FATAL_FAILURE(Add(rows, random()));
   const uint64_t bytes = rows.bytes();
@@ -73,7 +75,7 @@ TEST_P(RowSlabsTest, ErasedRowsMakeRoom) {
 // A region that is full takes room of others: all that fits the budget can be used.
 TEST_P(RowSlabsTest, AllRoomCanBeUsedWhateverTheKeys) {
   MemoryBudget budget(0);
-  RowSlabs rows({kDim, 0}, &budget, GetParam());
+  RowSlabs rows({kDim, 0}, &budget, GetParam(), kHash);
   budget.SetMax(300 * rows.slab_bytes());
   constexpr uint64_t kRows = 300 * 64;
   std::mt19937_64 random(3);
@@ -96,9 +98,9 @@ INSTANTIATE_TEST_SUITE_P(Orders, RowSlabsTest,
                            return one.param == RowOrder::kByHome ? "ByHome" : "AsTheyCome";
                          });
 
-// Slabs in which a 64th of the keys lies, as they come one behind the other in HomeOrder.
+// Slabs in which a 64th of the keys lies, as they come one behind the other by home.
 size_t SlabsOfNeighbours(RowOrder order) {
-  RowSlabs rows({kDim, 0}, nullptr, order);
+  RowSlabs rows({kDim, 0}, nullptr, order, kHash);
   std::vector<std::pair<uint64_t, uint64_t>> placed;  // order, row
   std::mt19937_64 random(4);
   for (int i = 0; i < 64'000; ++i) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "base/status.h"
 #include "storage/row_schema.h"
 #include "worker/data/bad_rows.h"
@@ -30,7 +31,10 @@ struct Batch {
 struct UniqueKeys {
   std::vector<Key> keys;
   std::vector<uint32_t> index;  // for each key of the batch, its place in `keys`
-  std::vector<uint32_t> table;  // FindUniqueKeys' own: kept so that a warm call allocates nothing
+  // FindUniqueKeys' own, kept so that a warm call allocates nothing.
+  std::vector<uint32_t> table;
+  SeededHash hash;
+  uint64_t passed = 0;  // places of other keys on the way to those of the batch; tests bound them
 };
 // At most 2^31 keys.
 void FindUniqueKeys(const std::vector<Key>& batch_keys, UniqueKeys* unique);

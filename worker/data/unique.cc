@@ -1,6 +1,5 @@
 #include <bit>
 
-#include "base/hash.h"
 #include "worker/data/batch.h"
 
 namespace strata {
@@ -14,16 +13,21 @@ void FindUniqueKeys(const std::vector<Key>& batch_keys, UniqueKeys* unique) {
   unique->index.resize(batch_keys.size());
   unique->table.assign(table_size, 0);
   uint32_t* const table = unique->table.data();
+  uint64_t passed = 0;
   for (size_t i = 0; i < batch_keys.size(); ++i) {
     const Key key = batch_keys[i];
-    size_t probe = Mix64(key) & mask;
-    while (table[probe] != 0 && unique->keys[table[probe] - 1] != key) probe = (probe + 1) & mask;
+    size_t probe = unique->hash(key) & mask;
+    while (table[probe] != 0 && unique->keys[table[probe] - 1] != key) {
+      probe = (probe + 1) & mask;
+      ++passed;
+    }
     if (table[probe] == 0) {
       unique->keys.push_back(key);
       table[probe] = static_cast<uint32_t>(unique->keys.size());
     }
     unique->index[i] = table[probe] - 1;
   }
+  unique->passed = passed;
 }
 
 }  // namespace strata

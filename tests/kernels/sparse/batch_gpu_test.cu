@@ -219,7 +219,7 @@ TEST_F(BatchOnGpu, CombinesKeysWithoutARowThatLieCloseTogether) {
   Keys keys(2);
   while (keys[0].size() < 3'000) {
     const uint64_t key = GroupUser::kRows + random() / 2;
-    if (HomeOrder(Mix64(key)) >> 56 == 77) keys[0].insert(keys[0].end(), 1 + random() % 2, key);
+    if (user.HomeOf(0, key) >> 56 == 77) keys[0].insert(keys[0].end(), 1 + random() % 2, key);
   }
   keys[1] = keys[0];
   CheckCombine(user, keys, true);
@@ -244,7 +244,8 @@ TEST_F(BatchOnGpu, KeysWithoutARowComeInTheOrderOfAHostsIndex) {
     for (const bool first : {true, false}) {
       std::vector<uint64_t> coarse;
       for (const uint64_t key : found) {
-        if (of_first.contains(key) == first) coarse.push_back(HomeOrder(Mix64(key)) >> 56);
+        if (of_first.contains(key) == first)
+          coarse.push_back(user.HomeOf(first ? 0 : 1, key) >> 56);
       }
       int descents = 0;
       for (size_t i = 1; i < coarse.size(); ++i) descents += coarse[i] < coarse[i - 1] ? 1 : 0;
@@ -307,7 +308,7 @@ TEST_F(BinsOnGpu, CombineBinsOfAnySize) {
     Keys keys(1);
     while (keys[0].size() < in_one) {
       const uint64_t key = random();
-      if (HomeOrder(Mix64(key)) >> 57 == 0) keys[0].insert(keys[0].end(), 1 + random() % 3, key);
+      if (user.HomeOf(0, key) >> 57 == 0) keys[0].insert(keys[0].end(), 1 + random() % 3, key);
     }
     for (uint64_t i = 0; keys[0].size() < 80'000; ++i) keys[0].push_back(i);
     std::ranges::shuffle(keys[0], random);

@@ -62,6 +62,8 @@ class GroupUser {
   MapUser& table(size_t t) { return *tables_[t]; }
   const Exec& exec() const { return tables_[0]->exec(); }
   void Sync() { tables_[0]->Sync(); }
+  // Where a key of table t stands in the order of the table below.
+  uint64_t HomeOf(size_t t, uint64_t key) const { return tables_[t]->map().ref().HomeOf(key); }
 
   // What the row of a key holds, one that is missing too.
   std::vector<float> RowOf(size_t t, uint64_t key) const {

@@ -261,7 +261,7 @@ TEST_F(DeviceMapCases, KeysOfFewShardsAreAtHomeInAllPairs) {
     uint64_t keys = 0;
     for (uint64_t key = 0; keys < 20 * map.pairs(); ++key) {
       if (Mix64(key) >> 61 != 5) continue;
-      pairs.insert(map.PairOf(MapRef::First(key)));
+      pairs.insert(map.PairOf(map.First(key)));
       ++keys;
     }
     EXPECT_GE(static_cast<double>(pairs.size()), 0.999 * static_cast<double>(map.pairs()));

@@ -7,6 +7,7 @@
 #include "storage/itemset/locations.h"
 #include "storage/itemset/segment.h"
 #include "tests/kernels/setops/random_sets.h"
+#include "tests/support/chosen_keys.h"
 
 namespace strata {
 namespace {
@@ -82,16 +83,8 @@ TEST(Locations, AreThoseOfAMap) {
   }
 }
 
-// All ids of some shards have their homes at the end, so that runs go on at the front.
+// Some hashes lie close together.
 TEST(Locations, ComeInTheOrderOfTheirHashesFromAnyOn) {
-  const auto inverse = [](uint64_t hash) {  // of Mix64, by its steps in reverse
-    hash ^= hash >> 31 ^ hash >> 62;
-    hash *= 0x319642b2d24d8ec3ULL;
-    hash ^= hash >> 27 ^ hash >> 54;
-    hash *= 0x96de1b173f119089ULL;
-    hash ^= hash >> 30 ^ hash >> 60;
-    return hash - 0x9e3779b97f4a7c15ULL;
-  };
   size_t at_the_ends = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
@@ -101,10 +94,9 @@ TEST(Locations, ComeInTheOrderOfTheirHashesFromAnyOn) {
     Locations locations;
     locations.SetIds(0, ids.data());
     const auto put = [&](uint64_t hash) {
-      ASSERT_EQ(Mix64(inverse(hash)), hash);
       const Location at{0, static_cast<uint16_t>(model.size())};
       if (!model.emplace(hash, at).second) return;
-      ids[at.place] = inverse(hash);
+      ids[at.place] = test::Unmixed(hash);
       locations.Put(ids[at.place], at);
     };
     if (seed % 2 == 0) put(0);
@@ -134,6 +126,66 @@ TEST(Locations, ComeInTheOrderOfTheirHashesFromAnyOn) {
     }
   }
   EXPECT_GT(at_the_ends, 1'000U);
+}
+
+// Locations of ids in one slot, by place.
+struct Placed {
+  explicit Placed(const std::vector<DocumentId>& of) : ids(of) {
+    locations.SetIds(0, ids.data());
+    for (size_t i = 0; i < ids.size(); ++i) locations.Put(ids[i], {0, static_cast<uint16_t>(i)});
+  }
+  std::vector<DocumentId> ids;
+  Locations locations;
+};
+
+TEST(Locations, ChosenIdsCostNoMoreThanOthers) {
+  for (const std::vector<DocumentId>& ids : test::ChosenKeys(40'000)) {
+    const Placed placed(ids);
+    size_t read = 0, most = 0;
+    for (const DocumentId id : ids) {
+      read += placed.locations.PlacesRead(id);
+      most = std::max(most, placed.locations.PlacesRead(id));
+    }
+    // Four fifths are taken at most: 3 on average then (Knuth 3, 6.4).
+    EXPECT_LT(read, 4 * ids.size());
+    EXPECT_LT(most, 400U);
+  }
+}
+
+// Their hashes lie close together: the parts that hold them are many, and narrow.
+TEST(Locations, ChosenIdsAreScannedInTheOrderOfTheirHashes) {
+  for (std::vector<DocumentId>& ids : test::ChosenKeys(10'000)) {
+    const Placed placed(ids);
+    std::ranges::sort(ids, {}, Mix64);
+    uint64_t cursor = 0;
+    size_t seen = 0;
+    while (seen < ids.size()) {
+      const auto page = placed.locations.From(cursor, 700);
+      ASSERT_EQ(page.size(), std::min<size_t>(700, ids.size() - seen));
+      for (const auto& found : page) ASSERT_EQ(found.hash, Mix64(ids[seen++]));
+      cursor = page.back().hash + 1;
+    }
+    EXPECT_TRUE(placed.locations.From(cursor, 1).empty());
+  }
+}
+
+TEST(Locations, GiveRoomBackWhereverIdsWere) {
+  Locations empty;
+  empty.SetIds(0, nullptr);
+  for (const std::vector<DocumentId>& ids : test::ChosenKeys(40'000)) {
+    Placed placed(ids);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      placed.locations.Erase(ids[i]);
+      if (i % 5'000 != 0) continue;
+      for (size_t j = i + 1; j < ids.size(); j += 500) {
+        const auto found = placed.locations.Find(ids[j]);
+        ASSERT_TRUE(found.has_value());
+        ASSERT_EQ(found->place, j);
+      }
+    }
+    EXPECT_EQ(placed.locations.size(), 0U);
+    EXPECT_LT(placed.locations.bytes(), 2 * empty.bytes() + 1024);
+  }
 }
 
 TEST(Segment, GivesBackItsDocuments) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/support/chosen_keys.h"
 #include "worker/data/batch.h"
 #include "worker/data/pipeline.h"
 #include "worker/data/shuffle_source.h"
@@ -247,6 +248,16 @@ TEST(FindUniqueKeys, AllocatesNothingWhenWarm) {
   FindUniqueKeys(keys, &unique);
   const void* after[] = {unique.keys.data(), unique.index.data(), unique.table.data()};
   EXPECT_THAT(after, testing::ElementsAreArray(before));
+}
+
+// At most half of the places are taken: one in two keys passes another one's.
+TEST(FindUniqueKeys, ChosenKeysCostNoMoreThanOthers) {
+  for (const std::vector<Key>& keys : test::ChosenKeys(40'000)) {
+    UniqueKeys unique;
+    FindUniqueKeys(keys, &unique);
+    EXPECT_EQ(unique.keys, keys);
+    EXPECT_LT(unique.passed, keys.size());
+  }
 }
 
 }  // namespace
