@@ -1,7 +1,9 @@
 #include "base/work_pool.h"
 
 #include <algorithm>
+#include <new>
 
+#include "base/out_of_memory.h"
 #include "base/thread.h"
 
 namespace strata {
@@ -43,13 +45,16 @@ void WorkPool::Run(size_t count, const std::function<void(size_t)>& task) {
   job->task = &task;
   job->count = pieces;
   job->done = 0;
+  job->lacks_memory = false;
   job->next = NextOf(call, 0);
   bell_.Ring();
   Work(*job);
   const auto is_done = [&] { return job->done == pieces; };
   if (wait_ == ThreadWait::kSpinFirst) static_cast<void>(SpinUntil(is_done));
   for (uint32_t done = job->done; done != pieces; done = job->done) job->done.wait(done);
+  const bool lacks_memory = job->lacks_memory;
   job->is_used = false;
+  if (lacks_memory) ThrowBadAlloc();
 }
 
 void WorkPool::RunPieces(size_t count, size_t piece,
@@ -103,7 +108,11 @@ void WorkPool::Work(Job& job) {
     const auto* const task = job.task.load();
     if (PieceOf(next) >= count) break;
     if (!job.next.compare_exchange_weak(next, next + 1)) continue;
-    (*task)(PieceOf(next));
+    try {
+      (*task)(PieceOf(next));
+    } catch (const std::bad_alloc&) {
+      job.lacks_memory = true;
+    }
     ++done;
     next = job.next;
   }

@@ -32,7 +32,8 @@ class WorkPool {
   // A Run is about to come: threads that sleep begin to wait for it as ThreadWait says.
   void Wake() { bell_.Ring(); }
   // Calls task(0) to task(count - 1), each once, some of them here, and returns when all are done.
-  // Fewer than 2^32 - 1 of them.
+  // Fewer than 2^32 - 1 of them. If memory runs out in one of them the others are done, and
+  // std::bad_alloc comes from here.
   void Run(size_t count, const std::function<void(size_t)>& task);
   // The same for 0 to count - 1 in pieces: task(begin, end), none longer than `piece`.
   void RunPieces(size_t count, size_t piece, const std::function<void(size_t, size_t)>& task);
@@ -46,6 +47,7 @@ class WorkPool {
     std::atomic<uint32_t> count{0};
     std::atomic<const std::function<void(size_t)>*> task{nullptr};
     alignas(64) std::atomic<uint32_t> done{0};
+    std::atomic<bool> lacks_memory{false};  // in one of the pieces
   };
   static constexpr size_t kJobs = 16;  // further calls at a time do their work by themselves
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/thread.h"
 
 namespace strata {
@@ -235,6 +236,7 @@ void HttpServer::Impl::OnAccept(const error_code& error, Tcp::socket socket) {
 }
 
 void HttpServer::Impl::Run() {
+  const MustAllocate must;  // its answers are small
   try {
     io.run();
   } catch (const std::exception& error) {

@@ -324,10 +324,13 @@ class SetsOnGpu final : public GpuSets {
   // As they are, and documents that are like nothing, if there are too few.
   Status SetAnswer(std::span<const Hit> hits, const SearchGoal& goal, const GpuSearchMeans& means,
                    std::vector<Hit>& answer) {
+    if (goal.room != nullptr && goal.room->IsExceeded()) return {};
     answer.assign(hits.begin(), hits.end());
-    if (hits.size() >= goal.k || goal.at_least.num > 0) return {};
-    STRATA_TRY(places_.Fetch(index_, room_->stream));
-    places_.AppendStrangers(means.allowed, goal.k - hits.size(), answer);
+    if (hits.size() < goal.k && goal.at_least.num == 0) {
+      STRATA_TRY(places_.Fetch(index_, room_->stream));
+      places_.AppendStrangers(means.allowed, goal.k - hits.size(), answer);
+    }
+    if (goal.room != nullptr) goal.room->Take(answer.size());
     return {};
   }
 
@@ -401,7 +404,10 @@ class SetsOnGpu final : public GpuSets {
     }
     const size_t strangers = hits.StrangersWanted();
     answer = hits.Take();
+    if (goal.room != nullptr && goal.room->IsExceeded()) return {};
+    const size_t alike = answer.size();
     if (strangers > 0) places_.AppendStrangers(means.allowed, strangers, answer);
+    if (goal.room != nullptr) goal.room->Take(answer.size() - alike);
     return {};
   }
 

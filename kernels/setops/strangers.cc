@@ -23,8 +23,9 @@ struct NextOfRun {
 
 }  // namespace
 
-void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, std::vector<Hit>& answer) {
-  if (count == 0) return;
+void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, HitRoom* room,
+                     std::vector<Hit>& answer) {
+  if (count == 0 || (room != nullptr && room->IsExceeded())) return;
   std::vector<DocumentId> known;
   for (const Hit& hit : answer) known.push_back(hit.id);
   std::sort(known.begin(), known.end());
@@ -49,6 +50,8 @@ void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, std::ve
       if (next_known == known.end() || *next_known != next.id) {
         answer.push_back({next.id, 0, next.run->length});
         --count;
+        if (room != nullptr) room->Take(1);
+        if (room != nullptr && room->IsExceeded()) return;
       }
       ++next.place;
       is_found = next.Find();
@@ -64,7 +67,7 @@ void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, std::ve
 std::vector<Hit> TakeAnswer(std::span<const AllowedBlock> blocks, TopHits& hits) {
   const size_t strangers = hits.StrangersWanted();
   std::vector<Hit> answer = hits.Take();
-  AppendStrangers(blocks, strangers, answer);
+  AppendStrangers(blocks, strangers, hits.room(), answer);
   return answer;
 }
 

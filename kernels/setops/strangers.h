@@ -16,8 +16,10 @@ struct AllowedBlock {
 };
 
 // Appends to a query's answer, which holds every document that shares a token with it, those with
-// the smallest ids of all others, `count` of them or as many as there are.
-void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, std::vector<Hit>& answer);
+// the smallest ids of all others, `count` of them or as many as there are. Takes of `room`, which
+// may be null, and stops once that is exceeded.
+void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, HitRoom* room,
+                     std::vector<Hit>& answer);
 
 // The whole answer, once every document of the blocks that shares a token has been offered to
 // `hits`.

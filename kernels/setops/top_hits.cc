@@ -1,22 +1,54 @@
 #include "kernels/setops/top_hits.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace strata {
 namespace {
 
 constexpr size_t kKnownLengths = 4096;  // longer documents are computed each time
+constexpr size_t kLeastRoom = 1024;     // of hits
 
 }  // namespace
 
 size_t TopHits::RoomFor(size_t k) {
-  constexpr size_t kLeastRoom = 1024;
+  constexpr size_t kMostBeside = size_t{1} << 16;  // or half as many as k: memory counts then
   if (k > SearchGoal::kAll / 4) return SearchGoal::kAll;
-  return std::max(kLeastRoom, 4 * k);
+  return std::max(kLeastRoom, k + std::max(std::min(3 * k, kMostBeside), k / 2));
 }
 
 TopHits::TopHits(const SearchGoal& goal, uint32_t query_length)
-    : goal_(goal), query_length_(query_length), room_(RoomFor(goal.k)), least_(goal.at_least) {}
+    : goal_(goal),
+      query_length_(query_length),
+      most_(room() == nullptr ? RoomFor(goal.k) : kLeastRoom),
+      least_(goal.at_least) {}
+
+TopHits::TopHits(TopHits&& other) noexcept
+    : goal_(other.goal_),
+      query_length_(other.query_length_),
+      most_(other.most_),
+      taken_(std::exchange(other.taken_, 0)),
+      least_(other.least_),
+      hits_(std::move(other.hits_)),
+      dropped_(other.dropped_),
+      times_raised_(other.times_raised_),
+      least_overlaps_(std::move(other.least_overlaps_)) {}
+
+void TopHits::GiveBack() {
+  if (taken_ > 0) room()->GiveBack(std::exchange(taken_, 0));
+}
+
+void TopHits::KeepFewer() {
+  if (room() == nullptr) return KeepBest();
+  room()->Take(hits_.size() - taken_);
+  taken_ = hits_.size();
+  if (room()->IsExceeded()) {
+    dropped_ += hits_.size();
+    hits_.clear();
+  } else {
+    most_ += std::max(kLeastRoom, most_ / 2);
+  }
+}
 
 uint32_t TopHits::LeastOverlap(uint32_t length) {
   if (length >= kKnownLengths)
@@ -61,6 +93,10 @@ std::vector<Hit> TopHits::Take() {
   std::sort(hits_.begin(), end, IsBetter);
   std::vector<Hit> answer(count);
   for (size_t i = 0; i < count; ++i) answer[i] = hits_[i].hit;
+  if (room() != nullptr) {
+    GiveBack();
+    room()->Take(count);
+  }
   return answer;
 }
 

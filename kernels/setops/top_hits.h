@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/setops/hit_room.h"
 #include "kernels/setops/set_list.h"
 #include "kernels/setops/set_metric.h"
 
@@ -17,6 +18,8 @@ struct SearchGoal {
   SetMetric metric = SetMetric::kOverlapMax;
   size_t k = 100;       // how many documents; kAll: all that are alike enough
   Fraction at_least{};  // documents that are less alike are not wanted
+  // For kAll: what all answers take of; outlives the search. Null: they may have any size.
+  HitRoom* room = nullptr;
 };
 
 struct Hit {
@@ -30,7 +33,11 @@ struct Hit {
 // One thread.
 class TopHits {
  public:
+  // Without k it takes of goal.room as it grows. Once that is exceeded it keeps nothing.
   TopHits(const SearchGoal& goal, uint32_t query_length);
+  ~TopHits() { GiveBack(); }
+  TopHits(TopHits&& other) noexcept;
+  TopHits& operator=(TopHits&&) = delete;
 
   // Of so many offers the best k are kept, and make the threshold.
   static size_t RoomFor(size_t k);
@@ -42,7 +49,7 @@ class TopHits {
   // overlap >= LeastOverlap(length) as it was at some time; documents in any order, each once.
   void Offer(const Hit& hit) {
     hits_.push_back({hit, Similarity(goal_.metric, hit.overlap, query_length_, hit.length)});
-    if (hits_.size() >= room_) KeepBest();
+    if (hits_.size() >= most_) KeepFewer();
   }
   // How many documents were offered so far.
   uint64_t offered() const { return dropped_ + hits_.size(); }
@@ -50,7 +57,9 @@ class TopHits {
   size_t StrangersWanted() const {
     return goal_.at_least.num == 0 && hits_.size() < goal_.k ? goal_.k - hits_.size() : 0;
   }
-  // The answer, best first. Nothing may be offered later.
+  // Where all answers of the search take of; null: nowhere.
+  HitRoom* room() const { return goal_.k == SearchGoal::kAll ? goal_.room : nullptr; }
+  // The answer, best first. Nothing may be offered later. What it has is taken of room().
   std::vector<Hit> Take();
 
  private:
@@ -59,12 +68,15 @@ class TopHits {
     Fraction similarity;
   };
   static bool IsBetter(const Candidate& a, const Candidate& b);
+  void KeepFewer();
   void KeepBest();
+  void GiveBack();
 
   const SearchGoal goal_;
   const uint32_t query_length_;
-  const size_t room_;
-  Fraction least_;  // similarity that can still be an answer
+  size_t most_;         // hits, before some are dropped or more room is taken
+  uint64_t taken_ = 0;  // of room()
+  Fraction least_;      // similarity that can still be an answer
   std::vector<Candidate> hits_;
   uint64_t dropped_ = 0;       // of those that were offered
   uint32_t times_raised_ = 1;  // of least_

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/thread.h"
 
 namespace strata {
@@ -99,6 +100,7 @@ std::shared_ptr<Follower::Followed> Follower::Find(uint32_t collection) const {
 // Polls and work by turns, where both are due: one collection's searches must not keep the copies
 // of another from being made.
 void Follower::Loop() {
+  const MustAllocate must;
   std::unique_lock lock(mutex_);
   TimeNs next_poll = 0;
   bool polled = false;  // and no work since

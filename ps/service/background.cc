@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/out_of_memory.h"
+
 namespace strata {
 
 Background::~Background() {
@@ -33,7 +35,10 @@ void Background::Loop() {
     std::function<void()> work = std::move(work_.front());
     work_.pop_front();
     lock.unlock();
-    work();
+    {
+      const MustAllocate must;  // nobody here could say what has become of half the work
+      work();
+    }
     work = nullptr;  // what it holds goes before anybody is told
     done_();
     lock.lock();

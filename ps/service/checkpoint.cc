@@ -42,7 +42,9 @@ void Hand(LaneState& lane, const std::shared_ptr<Saving::Part>& part, size_t byt
           std::function<Status(PartWriter&)> work) {
   part->bytes_queued += bytes;
   lane.InBackground([part, bytes, work = std::move(work)]() -> Finished::Then {
-    if (part->status.ok()) part->status = work(*part->writer);
+    if (part->status.ok()) {
+      part->status = OrOutOfMemory("a page of a checkpoint", [&] { return work(*part->writer); });
+    }
     part->bytes_queued -= bytes;
     return [](LaneState&) {};
   });

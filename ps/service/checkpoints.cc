@@ -299,8 +299,9 @@ void HandleReadAttachment(LaneState& lane, Request request) {
        config = *lane.config.checkpoints]() -> Finished::Then {
         const auto manifest = ReadCheckpointManifest(*config.disk, config.root, number);
         if (!manifest.ok()) return Answer(to, manifest.status());
-        const Result<std::string> bytes =
-            ReadCheckpointAttachment(*config.disk, config.root, *manifest, name);
+        const Result<std::string> bytes = OrOutOfMemory("an attachment", [&] {
+          return ReadCheckpointAttachment(*config.disk, config.root, *manifest, name);
+        });
         if (!bytes.ok()) return Answer(to, bytes.status());
         if (bytes->size() + wire::kHeaderBytes > wire::kMessageBytesMax) {
           return Answer(

@@ -225,7 +225,7 @@ void HandleWaitingChanges(LaneState& lane, TimeNs now) {
       lane.waiting_changes.push_back(std::move(request));
     } else {
       request.now = now;
-      HandleWrite(lane, std::move(request));
+      ForRequest(lane, request.reply_to(), [&] { HandleWrite(lane, std::move(request)); });
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/resident_memory.h"
 #include "base/thread.h"
 #include "proto/control/control.pb.h"
@@ -208,6 +209,7 @@ void ControlService::Join() {
 }
 
 void ControlService::Run() {
+  const MustAllocate must;  // it answers little, and there is nobody else to
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const auto ready = [this] { return stopping_ || !requests_.empty(); };

@@ -59,6 +59,21 @@ Result<Lsn> Remember(LaneState& lane, const wire::Header& header, const Status& 
 
 }  // namespace
 
+Status HalfDone() {
+  return Failed(
+      "memory ran out in the middle of a change; a server with a log is right again once it has "
+      "been started anew, and one without may have applied a part of it");
+}
+
+void EndWithoutMemory(LaneState& lane, const ReplyTo& to, size_t replies) {
+  const MustAllocate must;
+  if (lane.changing && lane.config.durable) lane.log_failure = HalfDone();
+  if (lane.out->size() > replies) return;  // it is answered
+  lane.Reply(to, lane.changing ? HalfDone()
+                               : lane.Count(Refusal::kMemory,
+                                            OutOfMemory("a request, of which nothing was done")));
+}
+
 void HandleWrite(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   if (request.header.command == wire::Command::kPushPull) {
@@ -108,8 +123,10 @@ Result<Applied> Apply(LaneState& lane, Request& request) {
       return ApplyPut(lane, request);
     case wire::Command::kErase:
       return ApplyErase(lane, request);
-    case wire::Command::kRestore:
+    case wire::Command::kRestore: {
+      const MustAllocate must;  // the window knows of it, and it is begun
       return BeginRestore(lane, request);
+    }
     case wire::Command::kCreateCollection:
       return ApplyCreateCollection(lane, request);
     case wire::Command::kDropCollection:

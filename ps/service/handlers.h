@@ -16,6 +16,23 @@ namespace strata {
 // and not applied again.
 void Dispatch(LaneState& lane, Request request);
 
+// What is left when memory runs out for a request. Nothing of it has been done, and its answer says
+// so. But if its change has begun (LaneState::changing) it is half done: with a log the lane ends,
+// and the log says what it has to be; without, the answer says so.
+void EndWithoutMemory(LaneState& lane, const ReplyTo& to, size_t replies);
+Status HalfDone();
+// Runs what a request asks for, or EndWithoutMemory.
+template <typename Run>
+void ForRequest(LaneState& lane, const ReplyTo& to, const Run& run) {
+  const size_t replies = lane.out->size();
+  try {
+    const MayFail may;
+    run();
+  } catch (const std::bad_alloc&) {
+    EndWithoutMemory(lane, to, replies);
+  }
+}
+
 // Reads: they answer by themselves.
 void HandleHello(LaneState& lane, Request request);
 void HandleShardMap(LaneState& lane, Request request);

@@ -8,6 +8,7 @@
 
 #include "base/human_text.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/thread.h"
 #include "ps/shard/lane_recovery.h"
 
@@ -21,6 +22,8 @@ constexpr TimeNs kTickRest = kMillisecond / 10;  // between ticks,
 constexpr TimeNs kBusyFor = 10 * kMillisecond;   // for so long behind a request
 constexpr TimeNs kLookEvery = 2 * kMillisecond;  // for messages, while recovering
 constexpr TimeNs kProgressEvery = 5 * kSecond;   // a line
+// That changes are made whole with where memory has run out; one for all lanes.
+constexpr size_t kReserveBytes = size_t{64} << 20;
 
 }  // namespace
 
@@ -135,7 +138,8 @@ Status LaneThread::Evict(const ClientId& client, TimeNs timeout) {
 
 void LaneThread::Run() {
   Status recovered;
-  if (storage_) recovered = Recover();
+  KeepReserve(kReserveBytes);
+  if (storage_) recovered = OrOutOfMemory("the lane's state", [this] { return Recover(); });
   const bool serves = recovered.ok();
   recovered_.set_value(std::move(recovered));
   if (!serves) return;
@@ -147,6 +151,7 @@ void LaneThread::Run() {
     if (const TimeNs now = clock_.Now(); now >= NextTick()) {
       lane_.Tick(now, &out);
       last_tick_ = now;
+      if (!HasReserve()) KeepReserve(kReserveBytes);
       NoteDrained();
     }
     if (!CommitAndSend(&out)) return;
@@ -241,6 +246,7 @@ void LaneThread::PublishRoom() {
 
 // The bytes of the message that came; 0: none did.
 size_t LaneThread::ReceiveOne(TimeNs deadline, std::vector<Envelope>* out) {
+  const MustAllocate must;  // half a message would be taken for the next one
   Result<std::optional<Envelope>> in = port_->Receive(deadline);
   if (!in.ok()) {
     Log(LogLevel::kError, "{}: {}", name_, in.status().ToString());

@@ -29,9 +29,11 @@ void Gather(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<con
   if (gathered.table != &table || gathered.keys.size() + keys.size() > kGatheredKeysMax) {
     AnswerGathered(lane);
   }
-  gathered.table = &table;
+  LaneState::GatheredPulls::Pull pull{to, keys.size()};
+  gathered.pulls.reserve(gathered.pulls.size() + 1);  // all that follows is there, or nothing
   gathered.keys.insert(gathered.keys.end(), keys.begin(), keys.end());
-  gathered.pulls.push_back({to, keys.size()});
+  gathered.table = &table;
+  gathered.pulls.push_back(std::move(pull));
 }
 
 void ReplyRows(LaneState& lane, const ReplyTo& to, uint32_t dim, Frame rows) {
@@ -79,6 +81,7 @@ void HandlePull(LaneState& lane, Request request) {
 
 void AnswerGathered(LaneState& lane) {
   if (lane.gathered_pulls.pulls.empty()) return;
+  const MustAllocate must;
   const LaneState::GatheredPulls gathered = std::exchange(lane.gathered_pulls, {});
   const Result<Frame> rows = LookUp(lane, *gathered.table, gathered.keys);
   const uint32_t dim = gathered.table->spec().dim;
@@ -95,13 +98,14 @@ void AnswerGathered(LaneState& lane) {
 }
 
 Result<Frame> LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys) {
-  const uint32_t dim = table.spec().dim;
-  const size_t elements = keys.size() * dim;
-  const std::shared_ptr<float[]> owner = table.RoomForRows(elements);
-  const std::span<float> rows(owner.get(), elements);
-  STRATA_TRY(table.Lookup(keys, rows));
-  lane.metrics.pulled_keys.Add(keys.size());
-  return Frame(owner, std::as_bytes(rows));
+  return OrOutOfMemory("rows that are pulled", [&]() -> Result<Frame> {
+    const size_t elements = keys.size() * table.spec().dim;
+    const std::shared_ptr<float[]> owner = table.RoomForRows(elements);
+    const std::span<float> rows(owner.get(), elements);
+    STRATA_TRY(table.Lookup(keys, rows));
+    lane.metrics.pulled_keys.Add(keys.size());
+    return Frame(owner, std::as_bytes(rows));
+  });
 }
 
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {

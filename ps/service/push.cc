@@ -30,6 +30,7 @@ void AnswerPushes(LaneState& lane, std::span<const ParkedPush> pushes, const Res
 }
 
 Result<Lsn> AppendPushes(LaneState& lane, std::span<const ParkedPush> pushes) {
+  if (!lane.changing) lane.changing.emplace();
   if (!lane.config.durable) return Lsn{0};
   RecordBody body;
   for (const ParkedPush& push : pushes) {
@@ -50,7 +51,8 @@ std::vector<GradientPart> PartsOf(std::span<const ParkedPush> pushes) {
 Result<Lsn> ApplyPushes(LaneState& lane, LocalTable& table, std::span<const ParkedPush> pushes,
                         uint64_t step) {
   const std::vector<GradientPart> parts = PartsOf(pushes);
-  STRATA_TRY(lane.Count(Refusal::kMemory, table.PrepareUpdate(parts)));
+  STRATA_TRY(lane.Count(Refusal::kMemory,
+                        OrOutOfMemory("an update", [&] { return table.PrepareUpdate(parts); })));
   STRATA_ASSIGN(const Lsn lsn, AppendPushes(lane, pushes));
   table.CommitUpdate(step);
   return lsn;
@@ -101,6 +103,7 @@ ParkedPush Parked(Request& request, std::vector<Key> keys, RowsIn gradients) {
 
 Status ParkPush(LaneState& lane, LocalTable& table, Request& request, std::vector<Key> keys,
                 RowsIn gradients) {
+  const MustAllocate must;  // the barrier and the window know of it, or neither
   const SyncMember member = MemberOf(request);
   STRATA_TRY(lane.barrier.Claim(member, true, request.now));
   // A step that has begun is work in flight, which draining waits for.
@@ -144,6 +147,7 @@ Result<Gradients> Decode(LaneState& lane, const Request& request) {
 }
 
 void Gather(LaneState& lane, Request& request, Gradients push) {
+  const MustAllocate must;
   LaneState::GatheredPushes& gathered = lane.gathered_pushes;
   if (gathered.table != push.table || gathered.pushes.size() == LocalTable::kUpdatesMax ||
       gathered.keys + push.keys.size() > kGatheredKeysMax) {
@@ -160,7 +164,8 @@ std::vector<Lsn> ApplyTogether(LaneState& lane, LocalTable& table,
                                std::span<const ParkedPush> pushes) {
   std::vector<Lsn> records;
   const std::vector<GradientPart> updates = PartsOf(pushes);
-  if (updates.size() < 2 || !table.PrepareUpdates(updates).ok()) return records;
+  const auto prepare = [&] { return table.PrepareUpdates(updates); };
+  if (updates.size() < 2 || !OrOutOfMemory("updates", prepare).ok()) return records;
   std::vector<uint64_t> steps;
   for (const ParkedPush& push : pushes) {
     const Result<Lsn> lsn = AppendPushes(lane, {&push, 1});
@@ -176,6 +181,7 @@ std::vector<Lsn> ApplyTogether(LaneState& lane, LocalTable& table,
 
 void ApplyGathered(LaneState& lane) {
   if (lane.gathered_pushes.pushes.empty()) return;
+  const MustAllocate must;
   const LaneState::GatheredPushes gathered = std::exchange(lane.gathered_pushes, {});
   const std::span<const ParkedPush> pushes(gathered.pushes);
   const std::vector<Lsn> together = ApplyTogether(lane, *gathered.table, pushes);

@@ -171,7 +171,9 @@ Result<Applied> BeginRestore(LaneState& lane, const Request& request) {
     // Before it is loaded, and long before the lane's log names it.
     const Status stays = Keep(load);
     auto loaded = std::make_shared<Result<LoadedLane>>(stays);
-    if (stays.ok()) *loaded = LoadLane(load);
+    if (stays.ok()) {
+      *loaded = OrOutOfMemory("a checkpoint that is loaded", [&] { return LoadLane(load); });
+    }
     return [restoring, loaded](LaneState& state) { Finish(state, restoring, std::move(*loaded)); };
   });
   return Applied();

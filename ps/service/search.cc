@@ -12,15 +12,28 @@
 namespace strata {
 namespace {
 
-constexpr size_t kReplyBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
+// What is found takes up to four times as much, in all forms that it goes through. Clients ask for
+// replies of 4 MiB.
+size_t ReplyBytesMax(const LaneState& lane) {
+  constexpr size_t kLeast = size_t{4} << 20;
+  return std::clamp(lane.config.queue_bytes_max / 4, kLeast,
+                    wire::kMessageBytesMax - wire::kHeaderBytes);
+}
+
+// The answers to a search, as its reply has them.
+struct Found {
+  Status status = {};
+  std::vector<uint64_t> offsets = {0};
+  std::vector<wire::SearchHit> hits = {};
+};
 
 // What a batch looks for, and what was found.
 struct Batch {
   std::vector<WaitingSearch> searches;
-  SearchGoal goal;
-  ItemFilter filter;
-  Result<std::vector<std::vector<Hit>>> found = Internal("not searched");
-  std::vector<SearchReport> reports;
+  size_t hits_max = 0;
+  std::vector<Found> found;           // by search
+  std::vector<SearchReport> reports;  // of the first queries that were searched at once
+  size_t reported = 0;                // how many they are
   TimeNs took = 0;
 };
 
@@ -54,17 +67,18 @@ ItemFilter FilterOf(wire::SearchTerms terms) {
   return filter;
 }
 
-// How large the replies can be is known before the search, but for those without a limit.
-Status CheckAnswerFits(const wire::SearchTerms& terms, uint32_t queries) {
-  const size_t fixed = (size_t{queries} + 1) * sizeof(uint64_t);
-  if (terms.k == wire::SearchTerms::kAll ||
-      fixed + size_t{queries} * terms.k * wire::kSearchHitBytes <= kReplyBytesMax) {
-    return {};
-  }
+// How large the reply can be is known before the search, but for those without a limit.
+size_t AnswerBytes(const wire::SearchTerms& terms, uint32_t queries) {
+  const size_t known = terms.k == wire::SearchTerms::kAll ? 0 : terms.k;
+  return (size_t{queries} + 1) * sizeof(uint64_t) + size_t{queries} * known * wire::kSearchHitBytes;
+}
+
+Status CheckAnswerFits(const wire::SearchTerms& terms, uint32_t queries, size_t bytes_max) {
+  if (AnswerBytes(terms, queries) <= bytes_max) return {};
   return Invalid(
       fmt::format("{} best of {} queries may exceed the {} bytes of a reply; ask for "
                   "fewer, or search in several requests",
-                  terms.k, queries, kReplyBytesMax));
+                  terms.k == wire::SearchTerms::kAll ? 0 : terms.k, queries, bytes_max));
 }
 
 Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
@@ -76,7 +90,7 @@ Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
   search.terms = request.payload[0];
   STRATA_ASSIGN(const wire::SearchTerms terms, wire::DecodeSearchTerms(search.terms.bytes()));
   STRATA_TRY(CheckTerms(terms, *search.collection));
-  STRATA_TRY(CheckAnswerFits(terms, request.header.count));
+  STRATA_TRY(CheckAnswerFits(terms, request.header.count, ReplyBytesMax(lane)));
   STRATA_ASSIGN(search.queries,
                 wire::DecodeQueries(request.payload[1], request.payload[2], request.header.count));
   for (size_t i = 1; i < search.queries.offsets.size(); ++i) {
@@ -86,6 +100,7 @@ Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
                                tokens, ItemSetSpec::kMostTokens));
   }
   search.servers = terms.servers;
+  search.answer_bytes = AnswerBytes(terms, request.header.count);
   const auto& [name, attributes, copies] = search.collection->definition();
   if (search.servers > 1 && (search.servers > copies || lane.collections.copies == nullptr)) {
     return Refused(fmt::format(
@@ -93,79 +108,141 @@ Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
         "collection '{}' for a search of {}",
         lane.config.name.server, lane.config.name.lane, name, Counted(search.servers, "server")));
   }
-  search.bytes = MessageBytes(request.payload) + sizeof(WaitingSearch) + kParkedExtraBytes;
+  search.bytes = MessageBytes(request.payload) + wire::kHeaderBytes + sizeof(WaitingSearch) +
+                 kParkedExtraBytes;
   return search;
 }
 
-// On the thread that searches.
-void Search(Batch& batch, const Clock& clock) {
-  const TimeNs begin = clock.Now();
-  SetLists queries;
-  for (const WaitingSearch& search : batch.searches) {
-    const auto& [offsets, tokens] = search.queries;
-    for (size_t i = 1; i < offsets.size(); ++i) {
-      queries.Add(std::span(tokens).subspan(offsets[i - 1], offsets[i] - offsets[i - 1]));
+// Queries of the batch's searches from `first` to `end` - 1, some at a time.
+class QueryWalk {
+ public:
+  QueryWalk(Batch& batch, size_t first, size_t end) : batch_(batch), search_(first), end_(end) {}
+
+  // The next ones, and whose answers they get.
+  void Next(SetLists* queries, std::vector<Found*>* owners) {
+    while (search_ < end_ && owners->size() < SearchQueue::kQueriesAtOnce) {
+      const auto& [offsets, tokens] = batch_.searches[search_].queries;
+      if (query_ + 1 >= offsets.size()) {
+        ++search_;
+        query_ = 0;
+        continue;
+      }
+      queries->Add(
+          std::span(tokens).subspan(offsets[query_], offsets[query_ + 1] - offsets[query_]));
+      owners->push_back(&batch_.found[search_]);
+      ++query_;
     }
   }
+  // The search whose queries are not all done; null: there is none.
+  const WaitingSearch* current() const {
+    return search_ < end_ ? &batch_.searches[search_] : nullptr;
+  }
+
+ private:
+  Batch& batch_;
+  size_t search_;
+  const size_t end_;
+  size_t query_ = 0;  // of the search
+};
+
+// The searches from `first` to `end` - 1: those that find too much together find it alone.
+Status SearchSome(Batch& batch, size_t first, size_t end, const Clock& clock) {
+  const WaitingSearch& any = batch.searches.front();
+  STRATA_ASSIGN(const wire::SearchTerms terms, wire::DecodeSearchTerms(any.terms.bytes()));
+  const ItemFilter filter = FilterOf(terms);
+  HitRoom room(batch.hits_max);
+  SearchGoal goal = GoalOf(terms);
+  if (goal.k == SearchGoal::kAll) goal.room = &room;
   const bool explain = std::ranges::any_of(batch.searches, &WaitingSearch::explain);
-  const WaitingSearch& first = batch.searches.front();
-  std::vector<const ItemSet*> sets = {&first.collection->set()};
-  for (const auto& copy : first.copies) sets.push_back(copy.get());
-  batch.found = ItemSet::SearchTogether(sets, queries.view(), batch.goal, batch.filter,
-                                        explain ? &batch.reports : nullptr);
+  std::vector<const ItemSet*> sets = {&any.collection->set()};
+  for (const auto& copy : any.copies) sets.push_back(copy.get());
+  for (size_t i = first; i < end; ++i) batch.found[i] = {};
+  QueryWalk walk(batch, first, end);
+  do {
+    SetLists queries;
+    std::vector<Found*> owners;
+    walk.Next(&queries, &owners);
+    const bool reports = explain && batch.reports.empty();
+    STRATA_ASSIGN(const auto answers, ItemSet::SearchTogether(sets, queries.view(), goal, filter,
+                                                              reports ? &batch.reports : nullptr));
+    if (reports) batch.reported = answers.size();
+    for (size_t i = 0; i < answers.size(); ++i) {
+      Found& found = *owners[i];
+      for (const Hit& hit : answers[i]) found.hits.push_back({hit.id, hit.overlap, hit.length});
+      found.offsets.push_back(found.hits.size());
+    }
+    const WaitingSearch* const next = walk.current();
+    if (next != nullptr && clock.Now() >= next->deadline) {
+      return DeadlineExceeded(
+          fmt::format("the search was not done within its {} ms", next->to.request.timeout_ms));
+    }
+  } while (walk.current() != nullptr);
+  return {};
+}
+
+// On the thread that searches. Each search has an outcome of its own.
+void Search(Batch& batch, const Clock& clock) {
+  const TimeNs begin = clock.Now();
+  const size_t searches = batch.searches.size();
+  const auto some = [&](size_t first, size_t end) {
+    return OrOutOfMemory("a search", [&] { return SearchSome(batch, first, end, clock); });
+  };
+  batch.found.resize(searches);
+  const Status together = some(0, searches);
+  for (size_t i = 0; i < searches; ++i) {
+    Status status = together.ok() || searches == 1 ? together : some(i, i + 1);
+    if (!status.ok()) batch.found[i] = {};
+    batch.found[i].status = std::move(status);
+  }
   batch.took = clock.Now() - begin;
 }
 
 // `explanation`: how it was found; none: nobody asked.
-void Answer(LaneState& lane, const WaitingSearch& search, std::span<const std::vector<Hit>> found,
+void Answer(LaneState& lane, const WaitingSearch& search, const Found& found,
             const std::optional<Frame>& explanation) {
   const ReplyTo& to = search.to;
-  std::vector<uint64_t> offsets = {0};
-  std::vector<wire::SearchHit> hits;
-  for (const std::vector<Hit>& of_query : found) {
-    for (const Hit& hit : of_query) hits.push_back({hit.id, hit.overlap, hit.length});
-    offsets.push_back(hits.size());
-  }
-  const size_t bytes = hits.size() * wire::kSearchHitBytes + offsets.size() * sizeof(uint64_t) +
+  const size_t bytes = found.hits.size() * wire::kSearchHitBytes +
+                       found.offsets.size() * sizeof(uint64_t) +
                        (explanation ? explanation->size() : 0);
-  if (bytes > kReplyBytesMax) {
+  if (bytes > ReplyBytesMax(lane)) {
     return lane.Reply(
         to, Invalid(fmt::format("{} documents are alike enough, {} bytes, and a reply holds {}; "
                                 "ask for more similar ones, or for the best K, or search with "
                                 "fewer queries at a time",
-                                hits.size(), bytes, kReplyBytesMax)));
+                                found.hits.size(), bytes, ReplyBytesMax(lane))));
   }
   wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
   header.width = search.collection->definition().copies;
-  Message payload = {wire::EncodeOffsets(offsets), wire::EncodeHits(hits)};
+  Message payload = {wire::EncodeOffsets(found.offsets), wire::EncodeHits(found.hits)};
   if (explanation) payload.push_back(*explanation);
   lane.ReplyWith(to.peer, header, std::move(payload));
 }
 
-void Finish(LaneState& lane, const Batch& batch) {
-  uint32_t all = 0;
-  for (const WaitingSearch& search : batch.searches) all += search.to.request.count;
-  size_t begin = 0;
-  for (const WaitingSearch& search : batch.searches) {
-    const size_t queries = search.to.request.count;
-    if (batch.found.ok()) {
+void Finish(LaneState& lane, Batch& batch) {
+  size_t queries = 0;
+  for (size_t i = 0; i < batch.searches.size(); ++i) {
+    const WaitingSearch& search = batch.searches[i];
+    queries += search.to.request.count;
+    const Found found = std::exchange(batch.found[i], {});
+    if (!found.status.ok()) {
+      lane.Reply(search.to, found.status);
+      continue;
+    }
+    ForRequest(lane, search.to, [&] {
       std::optional<Frame> explanation;
       if (search.explain) {
-        explanation =
-            wire::EncodeExplanation(ExplanationOf(batch.reports, all, search.waited, batch.took));
+        explanation = wire::EncodeExplanation(ExplanationOf(
+            batch.reports, static_cast<uint32_t>(batch.reported), search.waited, batch.took));
       }
-      Answer(lane, search, std::span(*batch.found).subspan(begin, queries), explanation);
-    } else {
-      lane.Reply(search.to, batch.found.status());
-    }
-    begin += queries;
+      Answer(lane, search, found, explanation);
+    });
   }
   const auto took = static_cast<uint64_t>(batch.took);
   const WaitingSearch& first = batch.searches.front();
-  first.collection->CountSearch(begin, took, first.servers > 1);
-  lane.metrics.searched_queries.Add(begin);
+  first.collection->CountSearch(queries, took, first.servers > 1);
+  lane.metrics.searched_queries.Add(queries);
   lane.metrics.search_batches.Add();
-  lane.searches.End(begin, batch.took);
+  lane.searches.End(queries, batch.took);
   BeginSearches(lane, lane.config.collections->clock->Now());
 }
 
@@ -183,12 +260,14 @@ void Continue(LaneState& lane, std::vector<WaitingSearch>& searches,
     const auto of = std::ranges::find_if(all, [&](const CaughtUp& one) {
       return one.collection == to.request.table && one.servers == search.servers;
     });
-    Status status = of->sets.status();
+    const Status status = of->sets.status();
     if (status.ok()) {
       search.copies = *of->sets;
-      status = lane.Count(Refusal::kQueue, lane.searches.Add(std::move(search)));
+      lane.searches.AddBack(std::move(search));
+    } else {
+      lane.searches.LetGo(search);
+      lane.Reply(to, status);
     }
-    if (!status.ok()) lane.Reply(to, status);
   }
   lane.searches.EndCopies();
 }
@@ -253,11 +332,7 @@ void BeginSearches(LaneState& lane, TimeNs now) {
       continue;
     }
     for (WaitingSearch& search : batch->searches) search.waited = now - search.arrived;
-    // They have been looked at.
-    const wire::SearchTerms terms =
-        wire::DecodeSearchTerms(batch->searches.front().terms.bytes()).value();
-    batch->goal = GoalOf(terms);
-    batch->filter = FilterOf(terms);
+    batch->hits_max = ReplyBytesMax(lane) / wire::kSearchHitBytes;
     return lane.RunOff(lane.config.collections->searcher,
                        [batch, clock = lane.config.collections->clock]() -> Finished::Then {
                          Search(*batch, *clock);

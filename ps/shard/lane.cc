@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/failpoint.h"
+#include "base/out_of_memory.h"
 #include "ps/service/handlers.h"
 
 namespace strata {
@@ -46,9 +47,15 @@ std::optional<wire::Command> Lane::Handle(Envelope in, TimeNs arrived, TimeNs no
   state_.out = out;
   now_ = now;
   state_.metrics.received_bytes.Add(MessageBytes(in.message));
-  const std::optional<wire::Command> command = Open(std::move(in), arrived, now);
+  std::optional<wire::Command> command;
+  try {
+    command = Open(std::move(in), arrived, now);
+  } catch (const std::bad_alloc&) {  // before it was known what it asks: its client asks again
+    state_.metrics.malformed.Add();
+    if (state_.changing) state_.log_failure = HalfDone();
+  }
   Housekeep(now);
-  state_.out = nullptr;
+  EndRound();
   return command;
 }
 
@@ -103,7 +110,7 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
     state_.Reply(request.reply_to(), cut);
     return std::nullopt;
   }
-  Dispatch(state_, std::move(request));
+  ForRequest(state_, request.reply_to(), [&] { Dispatch(state_, std::move(request)); });
   return command;
 }
 
@@ -170,6 +177,7 @@ Status Lane::CheckLife(const wire::Header& request) const {
 Status Lane::TakeCut(const Request& request) {
   if (request.header.cut <= state_.checkpoint.cut || recovering()) return {};
   STRATA_TRY(CheckNewCut(state_, request.header.cut, request.now));
+  const MustAllocate must;
   return CutLane(state_, request.header.cut, request.now);
 }
 
@@ -222,10 +230,11 @@ void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
 }
 
 Status Lane::Commit(std::vector<Envelope>* out) {
+  const MustAllocate must;
   state_.out = out;
   FinishGathered(state_);
   BeginSearches(state_, now_);
-  state_.out = nullptr;
+  EndRound();
   if (state_.log == nullptr) return {};
   STRATA_TRY(state_.log_failure);
   WriteAheadLog& log = *state_.log;
@@ -243,11 +252,12 @@ Status Lane::Commit(std::vector<Envelope>* out) {
 }
 
 void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
+  const MustAllocate must;
   state_.out = out;
   now_ = now;
   FinishGathered(state_);
   for (const Finished::Then& then : state_.checkpoint.finished->Take()) then(state_);
-  if (CanSaveMore(state_)) SaveMore(state_);
+  SaveMoreIfDue();
   if (now >= next_look_at_merges_) {
     HandleWaitingChanges(state_, now);
     next_look_at_merges_ = now + kLookAtMerges;
@@ -256,13 +266,24 @@ void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
   if (saving != nullptr && saving->part == nullptr && now >= saving->deadline) {
     EndSaving(state_, Cancelled("nobody asked for the cut to be saved"));
   }
-  if (now < std::min(state_.barrier.NextDeadline(), next_housekeeping_)) {
-    state_.out = nullptr;
-    return;
-  }
+  if (now < std::min(state_.barrier.NextDeadline(), next_housekeeping_)) return EndRound();
   AnswerEnded(state_, state_.barrier.Expire(now));
   next_housekeeping_ = now + kHousekeepingEvery;
   Housekeep(now);
+  EndRound();
+}
+
+void Lane::SaveMoreIfDue() {
+  try {
+    const MayFail may;
+    if (CanSaveMore(state_)) SaveMore(state_);
+  } catch (const std::bad_alloc&) {
+    EndSaving(state_, OutOfMemory("a checkpoint"));
+  }
+}
+
+void Lane::EndRound() {
+  state_.changing.reset();
   state_.out = nullptr;
 }
 

@@ -126,6 +126,8 @@ class Lane {
   Status TakeCut(const Request& request);
   Status CheckServing(wire::Command command) const;
   void Housekeep(TimeNs now);
+  void SaveMoreIfDue();
+  void EndRound();  // of a message, a tick or a commit
   size_t ParkedRequests() const;
   size_t ParkedBytes() const;
   void ShowGauges();

@@ -154,6 +154,7 @@ Status LaneState::CheckLevel(AckLevel level) const {
 }
 
 Result<Lsn> LaneState::Append(RecordKind kind, std::span<const std::span<const std::byte>> body) {
+  if (!changing) changing.emplace();
   if (replayed != 0) return replayed;
   if (!config.durable) return Lsn{0};
   if (!log_failure.ok()) return log_failure;
@@ -213,6 +214,7 @@ void LaneState::KeepTablesToShares() const {
 }
 
 Result<Lsn> LaneState::AppendWrite(const Request& request) {
+  if (!changing) changing.emplace();
   if (!config.durable || replayed != 0) return replayed;
   RecordBody body;
   body.AddWrite(request.header, request.payload);

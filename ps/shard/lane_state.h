@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/message_port.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "proto/wire/commands.h"
 #include "proto/wire/header.h"
@@ -150,6 +151,9 @@ struct LaneState {
   std::optional<Recovery> recovery;    // while it lasts
   Lsn replayed = 0;                    // while a record is applied again: its LSN
   Status log_failure;                  // final: nothing may be promised any more
+  // From the record of a change on until the message, round or tick is done: the change is made
+  // whole, whatever memory there is.
+  std::optional<MustAllocate> changing;
   // kDiskFull while the log has none, or a table's cold tier: writes are refused.
   Status no_room;
   CheckpointState checkpoint;

@@ -1,10 +1,16 @@
 // Which segments are merged, and how that is done beside searches and changes.
 #include <algorithm>
+#include <chrono>
+#include <new>
+#include <optional>
 
+#include "base/out_of_memory.h"
 #include "storage/itemset/item_set.h"
 
 namespace strata {
 namespace {
+
+constexpr std::chrono::seconds kRestWithoutMemory{1};
 
 // The share of tokens whose numbers are too large for a list that is found at once.
 double FarShare(const TokenNumbers& numbers, const std::vector<Token>& occurrences) {
@@ -177,9 +183,18 @@ void ItemSet::MergeUntilStopped() {
     }
     const auto numbers = numbers_;
     lock.unlock();
-    const auto made = Build(merge, numbers);
+    std::optional<std::shared_ptr<const Segment>> made;  // null: nothing of them is left
+    try {
+      made = Build(merge, numbers);
+    } catch (const std::bad_alloc&) {  // later, then: the segments are there as they were
+    }
     lock.lock();
-    Publish(merge, made);
+    if (made) {
+      const MustAllocate must;
+      Publish(merge, *made);
+    } else {
+      changed_.wait_for(lock, kRestWithoutMemory);
+    }
   }
 }
 

@@ -21,23 +21,26 @@ struct Piece {
   size_t group = 0;
   size_t first_block = 0;
   size_t last_block = 0;               // exclusive
-  bool is_all = true;                  // of the blocks
-  std::vector<TopHits> hits;           // of each query, if it is all of them,
-  std::vector<std::vector<Hit>> best;  // or else the best
+  bool is_all = true;                  // of the blocks: then answers are whole at once
+  std::vector<std::vector<Hit>> best;  // or else the best of each query
   size_t passed_along = 0;             // queries that began with a threshold of another piece
-  uint64_t offered = 0;                // to `hits`
+  uint64_t offered = 0;                // to TopHits
   double took_ns = 0;                  // of processors
   double passed_ns = 0;                // meanwhile
 };
 
-// Groups are cut by blocks where there are fewer of them than threads.
-std::vector<Piece> Pieces(const SearchPlan& plan, size_t blocks, size_t threads) {
-  constexpr size_t kPiecesEach = 2;  // so that threads end at about the same time
+// Groups are cut by blocks where there are fewer of them than threads, and where the best that all
+// parts keep are not too many.
+std::vector<Piece> Pieces(const SearchPlan& plan, size_t blocks, size_t k, size_t threads) {
+  constexpr size_t kPiecesEach = 2;              // so that threads end at about the same time
+  constexpr size_t kBestMost = size_t{1} << 22;  // of a group, all parts together
   const size_t wanted = threads == 1 ? 1 : threads * kPiecesEach;
   std::vector<Piece> pieces;
   for (size_t group = 0; group < plan.groups.size(); ++group) {
+    const size_t best = plan.groups[group].queries.size() * (k == SearchGoal::kAll ? 1 : k);
+    const size_t most = std::min(blocks, kBestMost / std::max<size_t>(best, 1));
     const size_t parts = std::clamp<size_t>((wanted + plan.groups.size() - 1) / plan.groups.size(),
-                                            1, std::max<size_t>(blocks, 1));
+                                            1, std::max<size_t>(most, 1));
     for (size_t part = 0; part < parts; ++part) {
       Piece& piece = pieces.emplace_back();
       piece.group = group;
@@ -80,76 +83,85 @@ class Thresholds {
   std::vector<Fraction> least_;  // by query. Guarded by mutex_
 };
 
+bool IsExceeded(const SearchGoal& goal) { return goal.room != nullptr && goal.room->IsExceeded(); }
+
 void SearchPiece(const SearchPlan::Group& group, std::span<const AllowedBlock> blocks,
-                 const SetList& queries, Thresholds& thresholds, Piece& piece) {
+                 const SetList& queries, Thresholds& thresholds, Piece& piece, Answers& answers) {
   std::vector<std::span<const Token>> tokens;
+  std::vector<TopHits> all;  // of each query
+  SearchGoal goal;
   for (const uint32_t query : group.queries) {
     tokens.push_back(queries[query]);
-    const SearchGoal goal = thresholds.GoalOf(query);
+    goal = thresholds.GoalOf(query);
     piece.passed_along += thresholds.IsRaised(goal) ? 1 : 0;
-    piece.hits.emplace_back(goal, static_cast<uint32_t>(tokens.back().size()));
+    all.emplace_back(goal, static_cast<uint32_t>(tokens.back().size()));
   }
   blocks = blocks.subspan(piece.first_block, piece.last_block - piece.first_block);
   if (group.engine == SearchEngine::kScanning) {
     ScanSearch scan(tokens);
-    for (const AllowedBlock& block : blocks) scan.Search(*block.block, block.allowed, piece.hits);
+    for (const AllowedBlock& block : blocks) {
+      if (!IsExceeded(goal)) scan.Search(*block.block, block.allowed, all);
+    }
   } else {
     CountSearch count;
     for (const AllowedBlock& block : blocks) {
-      for (size_t i = 0; i < tokens.size(); ++i) {
-        count.Search(*block.block, tokens[i], block.allowed, piece.hits[i]);
+      for (size_t i = 0; i < tokens.size() && !IsExceeded(goal); ++i) {
+        count.Search(*block.block, tokens[i], block.allowed, all[i]);
       }
     }
   }
-  for (const TopHits& hits : piece.hits) piece.offered += hits.offered();
-  if (piece.is_all) return;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    piece.best.push_back(piece.hits[i].Take());
+    piece.offered += all[i].offered();
+    if (piece.is_all) {
+      answers[group.queries[i]] = TakeAnswer(blocks, all[i]);
+      continue;
+    }
+    piece.best.push_back(all[i].Take());
     thresholds.Raise(group.queries[i], tokens[i].size(), piece.best.back());
   }
+}
+
+// The answer to a query that several pieces have searched for, of what they have found.
+std::vector<Hit> AnswerOf(std::span<const AllowedBlock> blocks, const SearchGoal& goal,
+                          uint32_t query_length, std::span<std::vector<Hit>* const> found) {
+  TopHits best(goal, query_length);
+  for (std::vector<Hit>* const hits : found) {
+    if (best.room() != nullptr) best.room()->GiveBack(hits->size());
+    for (const Hit& hit : *hits) best.Offer(hit);
+    *hits = {};
+  }
+  return TakeAnswer(blocks, best);
 }
 
 void SearchOnCpu(std::span<const AllowedBlock> blocks, const SetList& queries,
                  const SearchGoal& goal, const SearchMeans& means, SearchReport& report,
                  Answers& answers) {
   const SearchPlan& plan = report.plan;
-  std::vector<Piece> pieces = Pieces(plan, blocks.size(), means.threads);
+  std::vector<Piece> pieces = Pieces(plan, blocks.size(), goal.k, means.threads);
   Thresholds thresholds(goal, queries.size());
   means.pool->Run(pieces.size(), [&](size_t i) {
     const TimeNs begin = means.clock->Now();
     const TimeNs thread_begin = ThreadTime();
-    SearchPiece(plan.groups[pieces[i].group], blocks, queries, thresholds, pieces[i]);
+    SearchPiece(plan.groups[pieces[i].group], blocks, queries, thresholds, pieces[i], answers);
     pieces[i].took_ns = static_cast<double>(ThreadTime() - thread_begin);
     pieces[i].passed_ns = static_cast<double>(means.clock->Now() - begin);
   });
-  // Per query the pieces of its group, and where in each its hits are.
-  struct Found {
-    Piece* piece = nullptr;
-    size_t at = 0;
-  };
-  std::vector<std::vector<Found>> of_query(queries.size());
+  std::vector<std::vector<std::vector<Hit>*>> found(queries.size());  // by query, in pieces
   for (Piece& piece : pieces) {
     report.took_ns[piece.group] += piece.took_ns;
     report.candidates[piece.group] += piece.offered;
     report.threads_ns += piece.took_ns;
     report.passed_ns += piece.passed_ns;
     report.passed_along += piece.passed_along;
-    for (size_t i = 0; i < piece.hits.size(); ++i) {
-      of_query[plan.groups[piece.group].queries[i]].push_back({&piece, i});
+    for (size_t i = 0; i < piece.best.size(); ++i) {
+      found[plan.groups[piece.group].queries[i]].push_back(&piece.best[i]);
     }
   }
   report.pieces = pieces.size();
   means.pool->Run(queries.size(), [&](size_t query) {
-    const std::vector<Found>& found = of_query[query];
-    if (found[0].piece->is_all) {
-      answers[query] = TakeAnswer(blocks, found[0].piece->hits[found[0].at]);
-      return;
-    }
-    TopHits best(goal, static_cast<uint32_t>(queries[query].size()));
-    for (const auto& [piece, at] : found) {
-      for (const Hit& hit : piece->best[at]) best.Offer(hit);
-    }
-    answers[query] = TakeAnswer(blocks, best);
+    if (found[query].empty()) return;
+    answers[query] =
+        AnswerOf(blocks, goal, static_cast<uint32_t>(queries[query].size()), found[query]);
   });
 }
 
@@ -228,6 +240,12 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
       of.candidates.assign(of.plan.groups.size(), 0);
     }
     SearchOnCpu(blocks, queries, goal, means, of, answers);
+  }
+  if (IsExceeded(goal)) {
+    return Invalid(fmt::format(
+        "more than {} documents are alike enough, as many as the answers may have; ask for more "
+        "similar ones, or for the best K, or search with fewer queries at a time",
+        goal.room->most()));
   }
   of.total_ns = static_cast<double>(means.clock->Now() - begin);
   if (means.pace != nullptr) means.pace->Note(of);

@@ -78,7 +78,7 @@ struct SearchMeans {
 
 // The answer to each query, best first, as a plain search would give it, whatever the plan.
 // `is_all`: every document of the blocks is allowed. `report` may be null. Any thread. A GPU that
-// has no memory for a search leaves it to the CPU.
+// has no memory for a search leaves it to the CPU. kInvalid: goal.room is exceeded.
 Result<std::vector<std::vector<Hit>>> SearchAsPlanned(std::span<const AllowedBlock> blocks,
                                                       bool is_all, const SetList& queries,
                                                       const SearchGoal& goal,

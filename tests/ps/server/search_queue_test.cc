@@ -42,8 +42,9 @@ TEST(SearchQueue, WhatAsksTheSameIsOneBatchInTheOrderOfArrival) {
   EXPECT_EQ(Peers(queue.Begin()), "b");
   queue.End(1, kMillisecond);
   EXPECT_EQ(Peers(queue.Begin()), "d");
-  EXPECT_EQ(queue.bytes(), 0U);
+  EXPECT_EQ(queue.bytes(), 100U);
   queue.End(1, kMillisecond);
+  EXPECT_EQ(queue.bytes(), 0U);
   EXPECT_TRUE(queue.IsIdle());
 }
 
@@ -74,13 +75,49 @@ TEST(SearchQueue, WithoutRoomASearchIsRefused) {
   ASSERT_TRUE(queue.Add(Search("a", one, 1, 10, 1000)).ok());  // one is always taken
   EXPECT_EQ(queue.Add(Search("b", one, 1)).code(), StatusCode::kRefused);
   queue.Begin();
+  EXPECT_EQ(queue.bytes(), 1000U) << "it has its room until it is answered";
+  ASSERT_TRUE(queue.Add(Search("b", one, 1)).ok());
+  EXPECT_EQ(queue.Add(Search("c", one, 1)).code(), StatusCode::kRefused);
+  queue.TakeAll();
+  queue.End(1, kMillisecond);
   ASSERT_TRUE(queue.Add(Search("c", one, 1)).ok());
   ASSERT_TRUE(queue.Add(Search("d", one, 1)).ok());
   const Status full = queue.Add(Search("e", one, 1));
   EXPECT_EQ(full.code(), StatusCode::kRefused);
-  EXPECT_NE(full.message().find("2 searches of 200 bytes wait"), std::string::npos);
+  EXPECT_NE(full.message().find("2 searches wait, with those under way of 200 bytes"),
+            std::string::npos);
   EXPECT_EQ(Peers(queue.TakeAll()), "cd");
   EXPECT_EQ(queue.bytes(), 0U);
+}
+
+TEST(SearchQueue, WhatIsOutForCopiesKeepsItsRoom) {
+  const auto one = std::make_shared<Collection>();
+  SearchQueue queue(250);
+  ASSERT_TRUE(queue.AddForCopies(Search("a", one, 1)).ok());
+  ASSERT_TRUE(queue.AddForCopies(Search("b", one, 1)).ok());
+  std::vector<WaitingSearch> out = queue.BeginCopies();
+  ASSERT_EQ(Peers(out), "ab");
+  EXPECT_EQ(queue.bytes(), 200U);
+  queue.LetGo(out[0]);
+  queue.AddBack(std::move(out[1]));
+  queue.EndCopies();
+  EXPECT_EQ(queue.bytes(), 100U);
+  EXPECT_EQ(Peers(queue.Begin()), "b");
+  queue.End(1, kMillisecond);
+  EXPECT_EQ(queue.bytes(), 0U);
+}
+
+TEST(SearchQueue, ABatchHasNoMoreAnswersThanThereIsRoomFor) {
+  const auto one = std::make_shared<Collection>();
+  SearchQueue queue(1000);
+  for (const char* peer : {"a", "b", "c"}) {
+    WaitingSearch search = Search(peer, one, 1);
+    search.answer_bytes = 200;
+    ASSERT_TRUE(queue.Add(std::move(search)).ok());
+  }
+  EXPECT_EQ(Peers(queue.Begin()), "ab");
+  queue.End(2, kMillisecond);
+  EXPECT_EQ(Peers(queue.Begin()), "c");
 }
 
 }  // namespace
