@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "kernels/core/host_device.h"
@@ -89,7 +90,11 @@ STRATA_HD uint32_t LeastOverlap(SetMetric metric, Fraction at_least, uint32_t qu
 
 // What a person reads: of a cosine its root.
 double ScoreOf(SetMetric metric, Fraction similarity);
-// The similarity that has this score, to 9 decimals; a score below 0 is 0. Scores up to 10^9.
+// The same with six digits, rounded down.
+std::string ScoreText(SetMetric metric, Fraction similarity);
+// What is at least as alike as a person's score says. It is a little less than the score, by 2^-49
+// of it or so: every similarity whose ScoreOf or ScoreText this is, is not less. A score of 0 or
+// less is 0, and an overlap's is rounded up. Scores up to 10^9, but for overlaps up to 2.
 Fraction SimilarityOf(SetMetric metric, double score);
 
 }  // namespace strata

@@ -87,9 +87,9 @@ Status ReadThreshold(const std::string& text, SearchGoal* goal) {
         "--threshold: expected a whole number, as {} counts tokens in common; found '{}'",
         NameOf(goal->metric), text));
   }
-  if (is_number && threshold > 0 && threshold <= most) {
+  if (is_number && threshold >= 1e-9 && threshold <= most) {
     goal->at_least = SimilarityOf(goal->metric, threshold);
-    if (goal->at_least.num > 0) return {};
+    return {};
   }
   return Invalid(fmt::format(
       "--threshold: expected a score {} and at most {}, as {} has them; found '{}'{}",

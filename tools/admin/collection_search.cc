@@ -21,9 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Answers = std::vector<std::vector<Hit>>;
 
-double ScoreOfHit(const Hit& hit, SetMetric metric, size_t query_length) {
-  return ScoreOf(metric,
-                 Similarity(metric, hit.overlap, static_cast<uint32_t>(query_length), hit.length));
+Fraction SimilarityOfHit(const Hit& hit, SetMetric metric, size_t query_length) {
+  return Similarity(metric, hit.overlap, static_cast<uint32_t>(query_length), hit.length);
 }
 
 // Before anything is asked for, as answers that have no place are lost. Nor may they take the place
@@ -69,7 +68,7 @@ std::string AsJson(const Answers& answers, const std::vector<CollectionQuery>& q
     Json& hits = line["hits"] = Json::array();
     for (const Hit& hit : answers[i]) {
       hits.push_back({{"id", hit.id},
-                      {"score", ScoreOfHit(hit, metric, sets[i].size())},
+                      {"score", ScoreOf(metric, SimilarityOfHit(hit, metric, sets[i].size()))},
                       {"overlap", hit.overlap},
                       {"tokens", hit.length}});
     }
@@ -102,7 +101,7 @@ std::string AsText(const Answers& answers, const std::vector<CollectionQuery>& q
     if (answers[i].empty()) add(i, {"-", "-", "-", "-"});
     for (const Hit& hit : answers[i]) {
       add(i,
-          {fmt::to_string(hit.id), fmt::format("{:.6g}", ScoreOfHit(hit, metric, sets[i].size())),
+          {fmt::to_string(hit.id), ScoreText(metric, SimilarityOfHit(hit, metric, sets[i].size())),
            fmt::to_string(hit.overlap), fmt::to_string(hit.length)});
     }
   }

@@ -1,9 +1,14 @@
 #include "kernels/setops/set_metric.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <string>
 #include <tuple>
+
+#include "base/random.h"
 
 namespace strata {
 namespace {
@@ -82,6 +87,47 @@ TEST_P(SetMetrics, AScoreThatAPersonGivesIsThatSimilarity) {
   const double score = ScoreOf(metric(), half);
   EXPECT_EQ(IsLess(half, SimilarityOf(metric(), score + 1e-9)), true);
   EXPECT_EQ(IsLess(half, SimilarityOf(metric(), score - 1e-9)), false);
+}
+
+// As -o json prints a score, and as a table does: numbers that a reader rounds up or down.
+TEST_P(SetMetrics, AScoreThatWasPrintedFindsItsDocument) {
+  Random random(5);
+  for (int i = 0; i < 200'000; ++i) {
+    const uint32_t most = i % 2 == 0 ? 40 : 1U << 20;
+    const auto q = static_cast<uint32_t>(1 + random.Below(most));
+    const auto d = static_cast<uint32_t>(1 + random.Below(most));
+    const auto c = static_cast<uint32_t>(1 + random.Below(std::min(q, d)));
+    const Fraction similarity = Similarity(metric(), c, q, d);
+    const std::string json = fmt::format("{}", ScoreOf(metric(), similarity));
+    for (const std::string& printed : {json, ScoreText(metric(), similarity)}) {
+      const double given = std::strtod(printed.c_str(), nullptr);
+      ASSERT_GT(given, 0) << printed;
+      ASSERT_FALSE(IsLess(similarity, SimilarityOf(metric(), given)))
+          << c << " of " << q << " and " << d << " is printed as " << printed;
+    }
+  }
+}
+
+TEST_P(SetMetrics, AScoreThatIsLessIsNotFound) {
+  for (uint32_t q = 1; q < 40; ++q) {
+    for (uint32_t d = 1; d < 40; ++d) {
+      for (uint32_t c = 2; c <= std::min(q, d); ++c) {
+        const double score = ScoreOf(metric(), Similarity(metric(), c, q, d));
+        ASSERT_TRUE(IsLess(Similarity(metric(), c - 1, q, d), SimilarityOf(metric(), score)));
+      }
+    }
+  }
+}
+
+TEST(SetMetricScores, AreRoundedDown) {
+  EXPECT_EQ(ScoreText(SetMetric::kOverlapMax, {2, 3}), "0.666666");
+  EXPECT_EQ(ScoreText(SetMetric::kOverlapMax, {7, 10}), "0.7");
+  EXPECT_EQ(ScoreText(SetMetric::kJaccard, {1, 1}), "1");
+  EXPECT_EQ(ScoreText(SetMetric::kJaccard, {0, 1}), "0");
+  EXPECT_EQ(ScoreText(SetMetric::kDice, {1, 1'500'000}), "0.000000666666");
+  EXPECT_EQ(ScoreText(SetMetric::kCosine, {1, 2}), "0.707106");
+  EXPECT_EQ(ScoreText(SetMetric::kCosine, {1, 4}), "0.5");
+  EXPECT_EQ(ScoreText(SetMetric::kOverlap, {12, 1}), "12");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SetMetrics, testing::Range(0, kSetMetrics),
