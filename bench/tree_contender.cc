@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/json_text.h"
 #include "base/work_pool.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/booster.h"
@@ -157,7 +158,7 @@ Result<TreeRun> RunLightGbm(const std::string& folder, const std::vector<std::st
   if (WIFEXITED(end) && (WEXITSTATUS(end) == kNotInstalled || WEXITSTATUS(end) == 127)) {
     return NotFound("the Python package lightgbm is not installed");
   }
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = ParseJson(text);
   if (end != 0 || json.is_discarded()) return Failed("lightgbm: it has failed: " + text);
   return TreeRun{.name = "lightgbm " + json.value("version", ""),
                  .construct_seconds = json.value("construct_s", 0.0),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/human_text.h"
+#include "base/json_text.h"
 #include "proto/format/checkpoint_part.h"
 #include "proto/format/sealed_json.h"
 
@@ -21,7 +22,6 @@ constexpr Seal kSeal{.kind = "strata-checkpoint",
                      .program = "the build that took the checkpoint"};
 // Room for thousands of tables. As values in memory a text takes many times as much.
 constexpr size_t kPartTextBytesMax = size_t{2} << 20;
-constexpr size_t kPartDepthMax = 8;  // it has three
 
 json ToJson(const PartEntry& part) {
   json tables = json::array();
@@ -34,26 +34,6 @@ json ToJson(const PartEntry& part) {
   return {{"server", part.server}, {"lane", part.lane},
           {"bytes", part.bytes},   {"digest", DigestText(part.digest)},
           {"tables", tables},      {"lane_bytes", part.lane_bytes}};
-}
-
-// Whether lists and objects lie deeper in each other than `depth_max`. Reading such a text would
-// take memory, or stack, for each level.
-bool IsNestedBeyond(std::string_view text, size_t depth_max) {
-  size_t depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (c == '[' || c == '{')) {
-      if (++depth > depth_max) return true;
-    } else if (!in_string && (c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
 }
 
 Status TakeDigest(Members& members, const std::string& where, Digest* digest) {
@@ -203,11 +183,11 @@ Result<PartEntry> DecodePartEntry(std::string_view bytes) {
     return Invalid(fmt::format("{}: {} bytes, at most {} are allowed", where, bytes.size(),
                                kPartTextBytesMax));
   }
-  if (IsNestedBeyond(bytes, kPartDepthMax)) {
+  if (NestsTooDeep(bytes)) {
     return Invalid(fmt::format("{}: lists and objects lie in each other more than {} deep", where,
-                               kPartDepthMax));
+                               kJsonDepthMax));
   }
-  const auto part = PartFromJson(json::parse(bytes, nullptr, /*allow_exceptions=*/false), where);
+  const auto part = PartFromJson(ParseJson(bytes), where);
   return part.ok() ? part : Invalid(part.status().message());
 }
 
@@ -254,7 +234,7 @@ std::string EncodeCheckpointManifest(const CheckpointManifest& manifest) {
 Result<CheckpointManifest> DecodeCheckpointManifest(std::string_view bytes,
                                                     const std::string& file) {
   STRATA_ASSIGN(const std::string_view text, UnsealText(kSeal, bytes, file));
-  const json body = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json body = ParseJson(text);
   CheckpointManifest manifest;
   Members members(body, file);
   members.Take("writer", &manifest.writer);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "proto/format/sealed_json.h"
 
 namespace strata::format {
@@ -26,7 +27,7 @@ std::string EncodeCollectionFile(const CollectionFile& file) {
 
 Result<CollectionFile> DecodeCollectionFile(std::string_view bytes, const std::string& path) {
   STRATA_ASSIGN(const std::string_view body, UnsealText(kSeal, bytes, path));
-  const nlohmann::json root = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = ParseJson(body);
   if (root.is_discarded()) return Corrupt(path + ": no JSON behind the header line");
   CollectionFile file;
   Members members(root, path);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_text.h"
 #include "proto/format/sealed_json.h"
 
 namespace strata::format {
@@ -28,7 +29,7 @@ std::string EncodeItemExport(const ItemExport& manifest) {
 }
 
 Result<ItemExport> DecodeItemExport(std::string_view bytes, const std::string& path) {
-  const nlohmann::json root = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = ParseJson(bytes);
   if (!root.is_object() || !root.contains(kVersionMember)) {
     return Invalid(
         fmt::format("{}: expected JSON with \"{}\", the manifest of an export; found "

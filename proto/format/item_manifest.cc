@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "proto/format/sealed_json.h"
 #include "proto/format/segment_image.h"
 
@@ -36,7 +37,7 @@ std::string EncodeItemManifest(const ItemManifest& manifest) {
 
 Result<ItemManifest> DecodeItemManifest(std::string_view bytes, const std::string& where) {
   STRATA_ASSIGN(const std::string_view text, UnsealText(kSeal, bytes, where));
-  const nlohmann::json root = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = ParseJson(text);
   if (root.is_discarded()) return Corrupt(where + ": no JSON behind the header line");
   ItemManifest manifest;
   Members members(root, where);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "proto/format/sealed_json.h"
 
 namespace strata::format {
@@ -24,7 +25,7 @@ std::string EncodeLogBase(const LogBase& base) {
 
 Result<LogBase> DecodeLogBase(std::string_view bytes, const std::string& file) {
   STRATA_ASSIGN(const std::string_view body, UnsealText(kSeal, bytes, file));
-  const nlohmann::json root = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = ParseJson(body);
   if (root.is_discarded()) return Corrupt(file + ": no JSON behind the header line");
   LogBase base;
   Members members(root, file);

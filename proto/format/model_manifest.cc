@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "proto/format/sealed_json.h"
 
 namespace strata::format {
@@ -79,7 +80,7 @@ std::string EncodeModelManifest(const ModelManifest& manifest) {
 
 Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::string& file) {
   STRATA_ASSIGN(const std::string_view text, UnsealText(kSeal, bytes, file));
-  const json body = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json body = ParseJson(text);
   ModelManifest manifest;
   Members members(body, file);
   members.Take("writer", &manifest.writer);

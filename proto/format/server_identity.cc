@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "proto/format/sealed_json.h"
 
 namespace strata::format {
@@ -33,7 +34,7 @@ std::string EncodeServerIdentity(const ServerIdentityFile& identity) {
 
 Result<ServerIdentityFile> DecodeServerIdentity(std::string_view bytes, const std::string& file) {
   STRATA_ASSIGN(const std::string_view body, UnsealText(kSeal, bytes, file));
-  const nlohmann::json root = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = ParseJson(body);
   if (root.is_discarded()) return Corrupt(file + ": no JSON behind the header line");
   ServerIdentityFile identity;
   Members members(root, file);

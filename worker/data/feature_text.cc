@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "worker/data/feature.h"
 
 namespace strata {
@@ -148,7 +149,7 @@ Result<std::vector<FittedFeature>> FeaturesFromText(std::string_view text,
     if (end == std::string_view::npos) return Corrupt(where + ": the line does not end");
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
-    const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+    const Json json = ParseOrderedJson(line);
     if (json.is_discarded()) return Corrupt(where + ": this is no JSON");
     if (line_number == 1) {
       Result<uint64_t> head = ReadHead(json);

@@ -221,6 +221,9 @@ TEST(CategoryTexts, AreWrittenAsLightGbmsPythonPackageDoes) {
   EXPECT_EQ(WriteCategoryTexts(texts), R"([["a","b\"c"],[]])");
   EXPECT_EQ(*ReadCategoryTexts(WriteCategoryTexts(texts)), texts);
   EXPECT_EQ(*ReadCategoryTexts("null"), CategoryTexts());
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_EQ(ReadCategoryTexts(deep).status().code(), StatusCode::kCorrupt);
+  EXPECT_EQ(ReadCategoryTexts("[[" + deep + "]]").status().code(), StatusCode::kCorrupt);
   EXPECT_EQ(*ReadCategoryTexts("[[1, 2.5], [\"x\"]]"), (CategoryTexts{{"1", "2.5"}, {"x"}}));
   for (const char* bad : {"[", "{}", "[1]", "[[", "\"a\""}) {
     EXPECT_EQ(ReadCategoryTexts(bad).status().code(), StatusCode::kCorrupt) << bad;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/human_text.h"
+#include "base/json_text.h"
 
 namespace strata {
 
@@ -20,7 +21,7 @@ Result<CategoryTexts> ReadCategoryTexts(std::string_view text) {
     return Corrupt(fmt::format("pandas_categorical: expected [[\"a\",\"b\"],...], found '{}'",
                                ShownBytes(text, 80)));
   };
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = ParseJson(text);
   if (!json.is_array()) return wrong();
   for (const nlohmann::json& feature : json) {
     if (!feature.is_array()) return wrong();
