@@ -406,7 +406,7 @@ class PosixDisk : public Disk {
       return Status::Ok();
     }
     if (fd < 0) return DiskError("open folder", folder, errno);
-    const int error = fsync(fd) == 0 ? 0 : errno;
+    const int error = Retry([&] { return fsync(fd); }) == 0 ? 0 : errno;
     close(fd);
     return error == 0 ? Status::Ok() : DiskError("sync folder", folder, error);
   }

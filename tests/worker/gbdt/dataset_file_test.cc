@@ -95,6 +95,26 @@ TEST_F(DatasetFile, NoPartStaysOfOneThatCouldNotBeWritten) {
   EXPECT_EQ(*disk_.List("."), before);
 }
 
+TEST_F(DatasetFile, OutlivesALossOfPower) {
+  const TreeDataset data = FromText("d");
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SimDisk disk({.seed = seed});
+    ASSERT_TRUE(WriteDatasetFile(disk, data, Options(), "d.bin").ok());
+    disk.Crash();
+    EXPECT_TRUE(ReadDatasetFile(disk, "d.bin", Options(), nullptr, *pool_).ok()) << seed;
+  }
+}
+
+// The matrix of the bins would be made for rows that the file does not have.
+TEST_F(DatasetFile, RowsWithoutBinsAreNoticedBeforeThereIsRoomForThem) {
+  ASSERT_TRUE(WriteDatasetFile(disk_, FromText("d"), Options(), "d.bin").ok());
+  const std::string whole = Get("d.bin");
+  Put("d.bin", whole.substr(0, whole.size() - 32));
+  const Status status = Read().status();
+  EXPECT_EQ(status.code(), StatusCode::kCorrupt);
+  EXPECT_NE(status.message().find("d.bin: 4 rows is cut"), std::string::npos) << status.message();
+}
+
 TEST_F(DatasetFile, ManyRowsAndBinsComeInChunks) {
   std::string text;
   for (int row = 0; row < 70000; ++row) {

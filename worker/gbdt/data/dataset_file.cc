@@ -7,6 +7,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "base/little_endian.h"
@@ -173,6 +174,7 @@ class Reader {
   bool has_keys() const { return version_ > kVersionWithoutKeys; }
   const std::string& path() const { return path_; }
   bool is_at_end() const { return at_ == size_; }
+  uint64_t left() const { return size_ - std::min(at_, size_); }
   Status Damaged(const std::string& what) const {
     return Corrupt(fmt::format(
         "{}: {} is cut or damaged: remove the file, and save it again with save_binary = true",
@@ -275,6 +277,17 @@ Status CheckColumns(Reader& in, const std::string& now) {
       in.path(), shown(saved), shown(now)));
 }
 
+// That the file has of each row.
+uint64_t RowBytesOf(const BinBundles& bundles, std::span<const uint32_t> counts) {
+  uint64_t bytes = 0;
+  for (const std::vector<uint32_t>& features : bundles.columns) {
+    bytes += BytesOfValue(BinBundles::ValuesOf(features, counts));
+  }
+  if (!bundles.columns.empty()) return bytes;
+  for (const uint32_t values : counts) bytes += BytesOfValue(values);
+  return bytes;
+}
+
 Status ReadBins(Reader& in, size_t rows, const FeatureBinning& features,
                 std::span<const uint64_t> numbers, WorkPool& pool, BinMatrix* bins) {
   std::vector<uint32_t> counts;
@@ -284,11 +297,10 @@ Status ReadBins(Reader& in, size_t rows, const FeatureBinning& features,
     bundles.default_bins.push_back(shape.default_bin);
   }
   if (!ReadColumns(numbers, counts, &bundles.columns)) return in.Damaged("the list of columns");
+  const uint64_t row_bytes = RowBytesOf(bundles, counts);
+  // The matrix takes so much memory, and a few bytes of a file can ask for any number of rows.
+  if (row_bytes > in.left() / rows) return in.Damaged(fmt::format("{} rows", rows));
   *bins = BinMatrix(rows, counts, bundles);
-  size_t row_bytes = 0;
-  for (size_t column = 0; column < bins->columns(); ++column) {
-    row_bytes += BytesOfValue(bins->values_of(column));
-  }
   for (size_t begin = 0; begin < rows; begin += kChunkRows) {
     const size_t here = std::min(kChunkRows, rows - begin);
     const std::string what = fmt::format("rows {} to {}", begin + 1, begin + here);
@@ -357,7 +369,10 @@ Status WriteDatasetFile(Disk& disk, const TreeDataset& data, const DatasetOption
   const std::string unfinished = path + ".unfinished";
   Status written = WriteWhole(disk, data, options, unfinished);
   if (written.ok()) written = disk.Rename(unfinished, path);
-  if (written.ok()) return {};
+  if (written.ok()) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return disk.SyncFolder(folder.empty() ? "." : folder).Prefixed(path);
+  }
   static_cast<void>(disk.Remove(unfinished));
   return written.Prefixed(path);
 }
