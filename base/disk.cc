@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <vector>
 
 #include "base/replaceable_file.h"
 
@@ -16,6 +18,27 @@ Status TooLarge(const std::string& path, uint64_t bytes, uint64_t bytes_max) {
 }
 
 }  // namespace
+
+Status MakeDurableFolder(Disk& disk, const std::string& path) {
+  const auto above = [](const std::string& folder) {
+    const std::string parent = std::filesystem::path(folder).parent_path().string();
+    return parent.empty() ? std::string(".") : parent;
+  };
+  const auto is_missing = [&](const std::string& folder) {
+    return disk.List(folder).status().code() == StatusCode::kNotFound;
+  };
+  std::vector<std::string> missing;  // the deepest first
+  std::string there = path;
+  for (; there != above(there) && is_missing(there); there = above(there)) missing.push_back(there);
+  // What is there may have been made a moment ago, by somebody who died; or long ago, where this
+  // process has no right to look.
+  static_cast<void>(disk.SyncFolder(above(there)));
+  for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
+    STRATA_TRY(disk.MakeFolder(*folder));
+    STRATA_TRY(disk.SyncFolder(above(*folder)));
+  }
+  return missing.empty() ? disk.MakeFolder(path) : Status();
+}
 
 Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes_max) {
   STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(path));

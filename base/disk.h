@@ -67,7 +67,8 @@ class Disk {
   virtual Status Remove(const std::string& path) = 0;  // a file, or a folder with nothing in it
   // Gives back what was reserved behind the end of the file.
   virtual Status GiveBackReserve(const std::string& path) = 0;
-  // Makes the folder and those above it; one that exists is fine.
+  // Makes the folder and those above it; one that exists is fine. A crash may lose it: where that
+  // matters it is MakeDurableFolder.
   virtual Status MakeFolder(const std::string& path) = 0;
   // The names in a folder, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
@@ -100,6 +101,10 @@ void KeepFilesFromOthers();
 // Names one run of the kernel: as long as it stays the same, nothing that was written, synced or
 // not, has been lost to a crash of the machine.
 Result<std::string> BootId();
+
+// Disk::MakeFolder, and what it makes outlives a crash: the folder, those above it, and their
+// names.
+Status MakeDurableFolder(Disk& disk, const std::string& path);
 
 // The whole file. kRefused when it is larger than `bytes_max` (nothing is read then).
 Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes_max);

@@ -128,7 +128,7 @@ Status CheckOutputFiles(Disk& disk, std::span<const NamedFile> outputs,
 
 Status TryOutputFolder(Disk& disk, const std::string& folder) {
   if (IsStandardOutput(folder)) return Invalid("is standard output; expected a folder");
-  const Status made = disk.MakeFolder(folder);
+  const Status made = MakeDurableFolder(disk, folder);
   STRATA_TRY(AsWrongPlace("a folder", made));
   const Status listed = disk.List(folder).status();
   return AsWrongPlace("a folder that can be read and written",

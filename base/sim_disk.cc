@@ -134,8 +134,7 @@ class SimDisk::SimFile : public File {
   Status broken_;  // the first failed append or sync; final
 };
 
-SimDisk::SimDisk(const SimDiskOptions& options)
-    : options_(options), random_(options.seed), folders_({".", "/"}) {}
+SimDisk::SimDisk(const SimDiskOptions& options) : options_(options), random_(options.seed) {}
 SimDisk::~SimDisk() = default;
 
 Result<std::unique_ptr<File>> SimDisk::OpenToRead(const std::string& path) {
@@ -149,20 +148,21 @@ Result<std::unique_ptr<File>> SimDisk::OpenToRewrite(const std::string& path) {
 Result<std::unique_ptr<File>> SimDisk::Open(const std::string& path, Access access) {
   const std::lock_guard lock(mutex_);
   const std::string name = Normal(path);
-  if (folders_.contains(name)) {
+  if (names_.folders.contains(name)) {
     return Invalid(fmt::format("cannot open {}: is a folder; expected a file", path));
   }
-  const auto it = names_.find(name);
-  if (it == names_.end()) return NoSuchFile("open", path);
+  const auto it = names_.files.find(name);
+  if (it == names_.files.end()) return NoSuchFile("open", path);
   return std::unique_ptr<File>(std::make_unique<SimFile>(this, it->second, path, access));
 }
 
 Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const std::string name = Normal(path);
-  if (folders_.contains(name)) return Failed(fmt::format("cannot create {}: Is a directory", path));
-  if (!folders_.contains(FolderOf(name))) return NoSuchFile("create", path);
-  std::shared_ptr<Node>& node = names_[name];
+  if (names_.folders.contains(name))
+    return Failed(fmt::format("cannot create {}: Is a directory", path));
+  if (!names_.folders.contains(FolderOf(name))) return NoSuchFile("create", path);
+  std::shared_ptr<Node>& node = names_.files[name];
   if (node == nullptr) {
     node = std::make_shared<Node>();
     Change({"", name, node});
@@ -180,9 +180,10 @@ Status SimDisk::Rename(const std::string& from, const std::string& to) {
   const std::string source = Normal(from);
   const std::string target = Normal(to);
   const std::string what = fmt::format("{} to {}", from, to);
-  const auto it = names_.find(source);
-  if (it == names_.end() || !folders_.contains(FolderOf(target))) return NoSuchFile("rename", what);
-  if (folders_.contains(target))
+  const auto it = names_.files.find(source);
+  if (it == names_.files.end() || !names_.folders.contains(FolderOf(target)))
+    return NoSuchFile("rename", what);
+  if (names_.folders.contains(target))
     return Failed(fmt::format("cannot rename {}: Is a directory", what));
   if (source != target) Change({source, target, it->second});
   return Status::Ok();
@@ -190,33 +191,33 @@ Status SimDisk::Rename(const std::string& from, const std::string& to) {
 
 Status SimDisk::TryReplace(const std::string& path) {
   const std::lock_guard lock(mutex_);
-  if (!folders_.contains(Normal(path))) return Status::Ok();
+  if (!names_.folders.contains(Normal(path))) return Status::Ok();
   return Invalid("is a folder; expected a file");
 }
 
 Status SimDisk::Remove(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const std::string name = Normal(path);
-  if (folders_.contains(name)) {
+  if (names_.folders.contains(name)) {
     const auto is_in = [&](const std::string& other) {
       return other != name && FolderOf(other) == name;
     };
-    if (std::ranges::any_of(names_, [&](const auto& file) { return is_in(file.first); }) ||
-        std::ranges::any_of(folders_, is_in)) {
+    if (std::ranges::any_of(names_.files, [&](const auto& file) { return is_in(file.first); }) ||
+        std::ranges::any_of(names_.folders, is_in)) {
       return Failed(fmt::format("cannot remove {}: Directory not empty", path));
     }
-    folders_.erase(name);
+    Change({name, "", nullptr});
     return Status::Ok();
   }
-  if (!names_.contains(name)) return NoSuchFile("remove", path);
+  if (!names_.files.contains(name)) return NoSuchFile("remove", path);
   Change({name, "", nullptr});
   return Status::Ok();
 }
 
 Status SimDisk::GiveBackReserve(const std::string& path) {
   const std::lock_guard lock(mutex_);
-  const auto it = names_.find(Normal(path));
-  if (it == names_.end()) return NoSuchFile("open", path);
+  const auto it = names_.files.find(Normal(path));
+  if (it == names_.files.end()) return NoSuchFile("open", path);
   it->second->reserved = 0;
   return Status::Ok();
 }
@@ -225,29 +226,30 @@ Status SimDisk::MakeFolder(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const std::string folder = Normal(path);
   std::vector<std::string> wanted;
-  for (std::string above = folder; !folders_.contains(above); above = FolderOf(above)) {
-    if (names_.contains(above)) {
+  for (std::string above = folder; !names_.folders.contains(above); above = FolderOf(above)) {
+    if (names_.files.contains(above)) {
       return Failed(fmt::format("cannot make folder {}: Not a directory", path));
     }
     wanted.push_back(above);
   }
-  folders_.insert(wanted.begin(), wanted.end());
+  for (auto made = wanted.rbegin(); made != wanted.rend(); ++made) Change({"", *made, nullptr});
   return Status::Ok();
 }
 
 Result<std::vector<std::string>> SimDisk::List(const std::string& folder) {
   const std::lock_guard lock(mutex_);
   const std::string where = Normal(folder);
-  if (names_.contains(where)) return Failed(fmt::format("cannot list {}: Not a directory", folder));
-  if (!folders_.contains(where)) return NoSuchFile("list", folder);
+  if (names_.files.contains(where))
+    return Failed(fmt::format("cannot list {}: Not a directory", folder));
+  if (!names_.folders.contains(where)) return NoSuchFile("list", folder);
   std::vector<std::string> names;
   const auto add = [&](const std::string& path) {
     if (path != where && FolderOf(path) == where && path != "." && path != "/") {
       names.push_back(std::filesystem::path(path).filename().string());
     }
   };
-  for (const auto& [path, node] : names_) add(path);
-  for (const std::string& path : folders_) add(path);
+  for (const auto& [path, node] : names_.files) add(path);
+  for (const std::string& path : names_.folders) add(path);
   std::ranges::sort(names);
   return names;
 }
@@ -255,7 +257,7 @@ Result<std::vector<std::string>> SimDisk::List(const std::string& folder) {
 Status SimDisk::SyncFolder(const std::string& folder) {
   const std::lock_guard lock(mutex_);
   const std::string where = Normal(folder);
-  if (!folders_.contains(where)) return NoSuchFile("open folder", folder);
+  if (!names_.folders.contains(where)) return NoSuchFile("open folder", folder);
   if (FaultNow(&sync_fault_)) {
     return Failed(fmt::format("cannot sync folder {}: Input/output error", folder));
   }
@@ -299,13 +301,21 @@ void SimDisk::Crash() {
   const uint64_t kept = random_.Below(pending_.size() + 1);
   for (uint64_t i = 0; i < kept; ++i) Apply(pending_[i], &durable_);
   pending_.clear();
+  DropUnreachable(&durable_);
   names_ = durable_;
-  for (auto& [path, node] : names_) {
-    CrashNode(node.get());
-    // A file whose removal is lost is where it was, and so is its folder.
-    for (std::string above = FolderOf(path); folders_.insert(above).second;)
-      above = FolderOf(above);
-  }
+  for (auto& [path, node] : names_.files) CrashNode(node.get());
+}
+
+void SimDisk::DropUnreachable(Names* names) {
+  const auto is_lost = [&](const std::string& path) {
+    for (std::string above = FolderOf(path); above != "." && above != "/";
+         above = FolderOf(above)) {
+      if (!names->folders.contains(above)) return true;
+    }
+    return false;
+  };
+  std::erase_if(names->folders, is_lost);
+  std::erase_if(names->files, [&](const auto& file) { return is_lost(file.first); });
 }
 
 std::optional<uint64_t> SimDisk::FreeBytes(const std::string&) {
@@ -319,8 +329,16 @@ uint64_t SimDisk::bytes_used() const {
 }
 
 void SimDisk::Apply(const NameChange& change, Names* names) {
-  if (!change.removed.empty()) names->erase(change.removed);
-  if (!change.added.empty()) (*names)[change.added] = change.node;
+  if (!change.removed.empty()) {
+    names->files.erase(change.removed);
+    names->folders.erase(change.removed);
+  }
+  if (change.added.empty()) return;
+  if (change.node == nullptr) {
+    names->folders.insert(change.added);
+  } else {
+    names->files[change.added] = change.node;
+  }
 }
 
 void SimDisk::Change(NameChange change) {
@@ -330,7 +348,7 @@ void SimDisk::Change(NameChange change) {
 
 uint64_t SimDisk::BytesUsed() const {
   uint64_t bytes = 0;
-  for (const auto& [path, node] : names_)
+  for (const auto& [path, node] : names_.files)
     bytes += std::max<uint64_t>(node->bytes.size(), node->reserved);
   return bytes;
 }

@@ -1,6 +1,7 @@
 // The simulated disk: files in memory, with faults from a seed. It is harsher than a real one where
 // POSIX allows it: a new or renamed file is in its folder for good only once the folder is synced,
-// and a crash may keep any part of what was not, holes included.
+// and so is a new folder in the one above it, and a crash may keep any part of what was not, holes
+// included.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct SimDiskOptions {
   double read_flip = 0;             // probability that a read comes with one bit flipped
 };
 
-// Thread-safe. Outlives its files. Folders themselves are durable at once; only files are renamed.
+// Thread-safe. Outlives its files. Only files are renamed.
 // There are no links, and every file has one name.
 class SimDisk : public Disk {
  public:
@@ -55,6 +56,7 @@ class SimDisk : public Disk {
   // with zeros behind it), all but some sectors of 512 bytes, or all of what was not; of bytes that
   // were written over, sectors are old or new. Changes of names that were not synced survive up to
   // some point in their order. Files open before fail from now on.
+  // What lies in a folder that is lost is lost with it.
   void Crash();
 
   uint64_t bytes_used() const;  // of the files that have a name, with what they reserve
@@ -63,15 +65,21 @@ class SimDisk : public Disk {
   struct Node;
   class SimFile;
   enum class Access : uint8_t { kRead, kAppend, kRewrite };
-  // A change of a folder's names: `removed` goes, `added` now means `node`. Either may be empty.
+  // A change of a folder's names: `removed` goes, `added` now means `node`, or is a folder if that
+  // is null. Either may be empty.
   struct NameChange {
     std::string removed;
     std::string added;
     std::shared_ptr<Node> node;
   };
-  using Names = std::map<std::string, std::shared_ptr<Node>>;
+  // Files by name, and folders.
+  struct Names {
+    std::map<std::string, std::shared_ptr<Node>> files;
+    std::set<std::string> folders = {".", "/"};
+  };
 
   static void Apply(const NameChange& change, Names* names);
+  static void DropUnreachable(Names* names);
   void Change(NameChange change);
   uint64_t BytesUsed() const;
   void CrashNode(Node* node);
@@ -91,7 +99,6 @@ class SimDisk : public Disk {
   uint64_t append_fault_ = 0;
   uint64_t sync_fault_ = 0;
   uint64_t crashes_ = 0;
-  std::set<std::string> folders_;
   Names names_;                      // as programs see them
   Names durable_;                    // as they would be after a crash, before `pending_`
   std::vector<NameChange> pending_;  // not synced yet, in order

@@ -60,7 +60,7 @@ Status LostPart(const std::string& path, std::string_view what) {
 Result<std::unique_ptr<DataFolder>> DataFolder::Open(Disk& disk, const std::string& path,
                                                      const Owner& owner, const Draw& draw,
                                                      uint64_t segment_bytes) {
-  STRATA_TRY(disk.MakeFolder(path));
+  STRATA_TRY(MakeDurableFolder(disk, path));
   std::unique_ptr<DataFolder> folder(new DataFolder(disk, path));
   Result<std::unique_ptr<FileLock>> lock = FileLock::Take(path + "/lock");
   if (!lock.ok()) return lock.status().Prefixed("server.data is used by one server at a time");

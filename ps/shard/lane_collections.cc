@@ -183,7 +183,7 @@ Result<std::vector<std::shared_ptr<Collection>>> Collection::OpenAll(
   std::vector<std::shared_ptr<Collection>> all;
   if (!config.logs) return all;
   Disk& disk = *config.logs->disk;
-  STRATA_TRY(disk.MakeFolder(config.logs->folder));
+  STRATA_TRY(MakeDurableFolder(disk, config.logs->folder));
   STRATA_ASSIGN(const std::vector<std::string> names, disk.List(config.logs->folder));
   for (const std::string& name : names) {
     const LogOptions log = LogOf(*config.logs, name, true);

@@ -46,6 +46,8 @@ Result<std::unique_ptr<PartWriter>> PartWriter::Create(Disk& disk, const std::st
                                                        const format::PartName& name) {
   STRATA_CHECK(name.number > name.parent);
   const std::string folder = CheckpointFolder(root, name.number);
+  // Logs are trimmed because of what will be here.
+  STRATA_TRY(MakeDurableFolder(disk, root));
   STRATA_TRY(disk.MakeFolder(folder));
   STRATA_TRY(disk.SyncFolder(root));
   std::unique_ptr<PartWriter> writer(new PartWriter(disk, folder, name));

@@ -134,7 +134,7 @@ ItemExporter::~ItemExporter() = default;
 Result<std::unique_ptr<ItemExporter>> ItemExporter::Begin(
     Disk& disk, const std::string& folder, const std::string& collection,
     const std::vector<std::string>& attributes) {
-  if (const Status there = disk.MakeFolder(folder); !there.ok()) {
+  if (const Status there = MakeDurableFolder(disk, folder); !there.ok()) {
     return Invalid(fmt::format("{}: expected a new or an empty folder; {}: name another one",
                                folder, there.message()));
   }

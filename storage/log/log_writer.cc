@@ -44,7 +44,7 @@ Status LogWriter::Open() {
                                options_.folder, format::kLogBootIdBytesMax,
                                options_.boot_id.size()));
   }
-  STRATA_TRY(disk.MakeFolder(options_.folder));
+  STRATA_TRY(MakeDurableFolder(disk, options_.folder));
   const Status begun = Begin();
   no_room_ = begun.code() == StatusCode::kDiskFull && WasServed();
   return no_room_ ? Status() : begun;

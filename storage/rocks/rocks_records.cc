@@ -141,7 +141,7 @@ Result<std::unique_ptr<RecordStore>> Open(const std::string& folder, RecordAcces
     if (!made) return std::unique_ptr<RecordStore>(std::make_unique<NoRecords>(folder));
     STRATA_TRY(FromRocks(rocksdb::DB::OpenForReadOnly(Settings(), folder, &db), folder));
   } else {
-    STRATA_TRY(RealDisk().MakeFolder(folder));
+    STRATA_TRY(MakeDurableFolder(RealDisk(), folder));
     STRATA_TRY(FromRocks(rocksdb::DB::Open(Settings(), folder, &db), folder));
   }
   return std::unique_ptr<RecordStore>(

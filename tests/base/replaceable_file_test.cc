@@ -23,7 +23,7 @@ void Fill(SimDisk& disk) { disk.SetCapacity(disk.bytes_used()); }
 
 TEST(ReplaceableFileTest, TheRoomThatIsKeptIsThereOnAFullDiskAgainAndAgain) {
   SimDisk disk;
-  ASSERT_TRUE(disk.MakeFolder("f").ok());
+  ASSERT_TRUE(MakeDurableFolder(disk, "f").ok());
   for (char c = 'a'; c < 'h'; ++c) {
     // A process after the other: each finds what the one before has kept.
     ReplaceableFile file(disk, "f/base");
@@ -45,7 +45,7 @@ TEST(ReplaceableFileTest, TheRoomThatIsKeptIsThereOnAFullDiskAgainAndAgain) {
 
 TEST(ReplaceableFileTest, WithoutRoomTheOldContentStaysAndItIsSaid) {
   SimDisk disk;
-  ASSERT_TRUE(disk.MakeFolder("f").ok());
+  ASSERT_TRUE(MakeDurableFolder(disk, "f").ok());
   ReplaceableFile file(disk, "f/base");
   ASSERT_TRUE(file.Replace("before").ok());
   Fill(disk);
@@ -66,7 +66,7 @@ TEST(ReplaceableFileTest, FaultsAndCrashesLeaveTheOldContentOrTheNewOne) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SimDisk disk({.seed = seed});
     Random random(seed);
-    ASSERT_TRUE(disk.MakeFolder("f").ok());
+    ASSERT_TRUE(MakeDurableFolder(disk, "f").ok());
     ReplaceableFile file(disk, "f/base");
     ASSERT_TRUE(file.Replace("-").ok());
     ASSERT_TRUE(file.KeepRoom(kRoom).ok());

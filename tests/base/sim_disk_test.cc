@@ -241,11 +241,37 @@ TEST(SimDiskTest, ReservedRoomIsThereWhenTheDiskIsFull) {
   EXPECT_EQ(disk.bytes_used(), 8u);
 }
 
+TEST(SimDiskTest, AFolderIsLostWithWhatIsInItUntilTheOneAboveIsSynced) {
+  int lost = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SimDisk disk({.seed = seed});
+    ASSERT_TRUE(disk.MakeFolder("d/e").ok());
+    MustCreate(disk, "d/e/a");
+    ASSERT_TRUE(disk.SyncFolder("d/e").ok());
+    ASSERT_TRUE(disk.SyncFolder("d").ok());
+    disk.Crash();
+    const bool is_there = disk.OpenToRead("d/e/a").ok();
+    EXPECT_EQ(disk.List("d").ok(), is_there);
+    lost += is_there ? 0 : 1;
+  }
+  EXPECT_GT(lost, 0);
+}
+
+TEST(SimDiskTest, ADurableFolderIsKept) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SimDisk disk({.seed = seed});
+    ASSERT_TRUE(MakeDurableFolder(disk, "d/e/f").ok());
+    ASSERT_TRUE(MakeDurableFolder(disk, "d/e/f").ok());
+    disk.Crash();
+    EXPECT_TRUE(disk.List("d/e/f").ok());
+  }
+}
+
 TEST(SimDiskTest, AFileThatACrashBringsBackHasItsFolder) {
   int back = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SimDisk disk({.seed = seed});
-    ASSERT_TRUE(disk.MakeFolder("d/e").ok());
+    ASSERT_TRUE(MakeDurableFolder(disk, "d/e").ok());
     MustCreate(disk, "d/e/a");
     ASSERT_TRUE(disk.SyncFolder("d/e").ok());
     for (const char* path : {"d/e/a", "d/e", "d"}) ASSERT_TRUE(disk.Remove(path).ok());

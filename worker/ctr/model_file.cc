@@ -233,7 +233,7 @@ Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model,
                  TableId table) {
   const std::string place = WithoutSlash(folder);
   STRATA_ASSIGN(const Rows rows, ScanTable(store, table, model.shape.row_dim()));
-  STRATA_TRY(disk.MakeFolder(place));
+  STRATA_TRY(MakeDurableFolder(disk, place));
   STRATA_ASSIGN(const std::vector<std::string> names, disk.List(place));
   uint64_t newest = 0;
   for (const std::string& name : names) newest = std::max(newest, GenerationOf(name));
