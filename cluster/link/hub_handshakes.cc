@@ -38,6 +38,7 @@ asio::awaitable<Status> Hub::ServeHandshake(ConnectionPtr connection) {
   TimeNs allowed = options_.accept_timeout;
   std::optional<SocketDeadline> limit(std::in_place, connection, allowed);
   const std::string remote = connection->Remote();
+  Peer* claimed = nullptr;  // whose place this handshake holds, from the verdict on
   const Judgement judge = [&](const LinkHello& theirs) {
     Status verdict = Judge(theirs, remote);
     if (!verdict.ok()) return verdict;
@@ -45,6 +46,7 @@ asio::awaitable<Status> Hub::ServeHandshake(ConnectionPtr connection) {
     if (theirs.purpose != LinkPurpose::kControl && theirs.purpose != LinkPurpose::kData) {
       return verdict;
     }
+    claimed = &peers_.at(static_cast<int>(theirs.from));
     // The dialer counts the link once it has sent its confirm: who gives up on that now would end
     // the group when a slow machine is late.
     allowed = std::max(options_.accept_timeout, options_.connect_timeout);
@@ -63,15 +65,13 @@ asio::awaitable<Status> Hub::ServeHandshake(ConnectionPtr connection) {
       if (status.ok()) status = co_await ServeAdmin(connection);
     } else if (hello->purpose == LinkPurpose::kRegroup) {
       if (status.ok()) status = co_await ServeRegroup(connection);
-    } else {
-      Peer& peer = peers_.at(static_cast<int>(hello->from));
-      --peer.handshakes;
-      if (status.ok()) {
-        Adopt(&peer, hello->purpose, connection);
-      } else if (peer.handshakes == 0 && !peer.control && !peer.data_up) {
-        peer.process = 0;
-      }
+    } else if (status.ok()) {
+      Adopt(claimed, hello->purpose, connection);
     }
+  }
+  if (claimed != nullptr) {
+    --claimed->handshakes;
+    if (claimed->handshakes == 0 && !claimed->control && !claimed->data_up) claimed->process = 0;
   }
   if (!status.ok() && limit->passed()) {
     status = DeadlineExceeded(fmt::format("no handshake within {} ms", allowed / kMillisecond));

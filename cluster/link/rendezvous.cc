@@ -171,13 +171,19 @@ class Host {
 
   asio::awaitable<Status> Serve(ConnectionPtr connection) {
     std::optional<SocketDeadline> limit(std::in_place, connection, options_.accept_timeout);
-    const link_internal::Judgement judge = [this, &connection](const LinkHello& hello) {
+    Guest* claimed = nullptr;  // whose place this connection has, from the verdict on
+    const link_internal::Judgement judge = [&, this](const LinkHello& hello) {
       Status verdict = Judge(hello);
-      if (verdict.ok()) accepting_.Trust(connection);
+      if (!verdict.ok()) return verdict;
+      accepting_.Trust(connection);
+      if (hello.purpose == LinkPurpose::kRendezvous) claimed = &guests_[hello.from - 1];
       return verdict;
     };
     Result<LinkHello> hello = co_await link_internal::AcceptHandshake(*connection, proof_, judge);
-    if (!hello.ok()) co_return hello.status();
+    if (!hello.ok()) {
+      if (claimed != nullptr) *claimed = Guest();
+      co_return hello.status();
+    }
     Result<LinkFrame> confirm = co_await link_internal::ReadFrame(*connection, 0);
     Status status = confirm.status();
     if (hello->purpose == LinkPurpose::kAdmin) {

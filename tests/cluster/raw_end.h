@@ -82,6 +82,15 @@ class RawEnd {
     return all;
   }
 
+  // It says no more; what comes is still read.
+  void EndSending() { shutdown(fd_.get(), SHUT_WR); }
+  // Closes the connection so that the other side's next write fails.
+  void Reset() {
+    const linger at_once = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    fd_ = OwnedFd();
+  }
+
  private:
   void ShakeHands(const TlsContext& tls, TlsSide side) {
     stream_ = std::make_unique<TlsStream>(tls, side, fd_.get());

@@ -11,8 +11,10 @@
 #include "cluster/collective/group.h"
 #include "cluster/link/links.h"
 #include "cluster/link/query.h"
+#include "tests/cluster/part_of_handshake.h"
 #include "tests/cluster/with_tls.h"
 #include "tests/support/free_port.h"
+#include "tests/support/wait_until.h"
 
 namespace strata {
 namespace {
@@ -181,6 +183,39 @@ TEST_P(RendezvousTest, ManyThatSayNothingHoldNobodyUp) {
   }
   ASSERT_EQ(silent.size(), 300U);
   EXPECT_TRUE(Meet(Options(1, 2)).ok());
+  EXPECT_TRUE(host.get().ok());
+}
+
+TEST_P(RendezvousTest, AConnectionThatIsCutAtAnyStepLeavesTheRankFree) {
+  auto host = Begin(Options(0, 3));
+  auto second = Begin(Options(2, 3));
+  ASSERT_TRUE(WaitUntil([&] {  // until there is somebody to ask
+    return QueryStatus("127.0.0.1", port_.number(), "s", kSecond, Tls()).status().code() ==
+           StatusCode::kRefused;
+  }));
+  LinkHello hello{.purpose = LinkPurpose::kRendezvous,
+                  .job = MakeJobId("c", "j"),
+                  .world = 3,
+                  .from = 1,
+                  .process = 100};
+  for (int steps = 0; steps <= 4; ++steps) {
+    for (int i = 0; i < 20; ++i) {  // some end between the verdict and its way out
+      ++hello.process;
+      PartOfHandshake part(port_.number(), Tls().get(), "s", hello);
+      part.Go(steps);
+      if (i % 4 != 0) part.end().Reset();
+    }
+  }
+  EXPECT_TRUE(WaitUntil([&] {
+    ++hello.process;
+    PartOfHandshake next(port_.number(), Tls().get(), "s", hello);
+    next.Go(4);
+    next.end().EndSending();
+    next.end().ReadToEnd();
+    return next.accepted();
+  }));
+  EXPECT_TRUE(Meet(Options(1, 3)).ok());
+  EXPECT_TRUE(second.get().ok());
   EXPECT_TRUE(host.get().ok());
 }
 

@@ -10,8 +10,9 @@
 #include "cluster/link/frame.h"
 #include "cluster/link/handshake.h"
 #include "cluster/link/query.h"
-#include "tests/cluster/raw_end.h"
+#include "tests/cluster/part_of_handshake.h"
 #include "tests/cluster/with_tls.h"
+#include "tests/support/wait_until.h"
 
 namespace strata {
 namespace {
@@ -132,6 +133,32 @@ TEST_P(Strangers, WrongSecretJobOrWorld) {
   status = ConnectAs([](LinkOptions* options) { options->workers.push_back(options->workers[1]); });
   EXPECT_EQ(status.code(), StatusCode::kRefused);
   EXPECT_THAT(status.message(), HasSubstr("was started as one of 3 workers"));
+}
+
+TEST_P(Strangers, AConnectionThatIsCutAtAnyStepLeavesTheRankFree) {
+  const LinkOptions options = net_.Options(1);
+  LinkHello hello{.job = MakeJobId(options.cluster, options.job), .world = 2, .from = 1};
+  hello.process = 100;
+  for (const LinkPurpose purpose : {LinkPurpose::kControl, LinkPurpose::kData}) {
+    hello.purpose = purpose;
+    for (int steps = 0; steps <= 4; ++steps) {
+      for (int i = 0; i < 20; ++i) {  // some end between the verdict and its way out
+        ++hello.process;
+        PartOfHandshake part(port(), Tls().get(), options.secret, hello);
+        part.Go(steps);
+        if (i % 4 != 0) part.end().Reset();
+      }
+    }
+  }
+  // Whoever holds the place ends as soon as its connection does.
+  EXPECT_TRUE(WaitUntil([&] {
+    ++hello.process;
+    PartOfHandshake next(port(), Tls().get(), options.secret, hello);
+    next.Go(4);
+    next.end().EndSending();
+    next.end().ReadToEnd();
+    return next.accepted();
+  }));
 }
 
 class ManyStrangers : public WithAndWithoutTls {};
