@@ -63,7 +63,7 @@ MAY_INCLUDE = {
                    "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/net", "ps/follow",
                    "ps/client/table_wire.h"],
     "ps": ["base", "cluster/cluster_config.h", "ps/service"],  # strata-server
-    "worker/data": ["base", "storage"],
+    "worker/data": ["base", "kernels/core", "storage"],
     "worker/ctr": ["base", "proto/format", "kernels", "storage", "cluster/collective",
                    "worker/data", "worker/job.h"],
     "worker/gbdt": ["base", "kernels/core", "kernels/tree", "cluster/collective", "worker/data"],

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "kernels/core/math.h"
 #include "worker/data/buckets.h"
 #include "worker/data/feature_key.h"
 #include "worker/data/feature_statistics.h"
@@ -36,7 +37,7 @@ uint64_t BucketOf(const FittedFeature& feature, double x) {
   return static_cast<uint64_t>(above - feature.boundaries.begin());
 }
 
-double SignedLog(double x) { return std::copysign(std::log1p(std::abs(x)), x); }
+double SignedLog(double x) { return std::copysign(math::Log1p(std::abs(x)), x); }
 
 std::vector<FittedFeature> FitFeatures(std::span<const FeatureSpec> features,
                                        const FeatureStatistics& statistics) {
