@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "ps/net/zmq_socket.h"
@@ -72,6 +73,23 @@ struct DescriptorMessage {
   DescriptorMessage& operator=(const DescriptorMessage&) = delete;
 };
 
+// All that have come belong to this process now, wanted or not: room for one is room for two, as
+// control messages are aligned.
+std::vector<OwnedFd> DescriptorsOf(msghdr& header) {
+  std::vector<OwnedFd> descriptors;
+  for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
+       control = CMSG_NXTHDR(&header, control)) {
+    if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int received = -1;
+      memcpy(&received, CMSG_DATA(control) + i * sizeof received, sizeof received);
+      descriptors.emplace_back(received);
+    }
+  }
+  return descriptors;
+}
+
 Status SendDescriptor(int socket, int descriptor) {
   DescriptorMessage message;
   cmsghdr* const control = CMSG_FIRSTHDR(&message.header);
@@ -135,16 +153,12 @@ void SharedLink::TakeMemory() {
   const ssize_t got = recvmsg(socket_.get(), &message.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return End(Lost("the server does not share its memory"));
-  OwnedFd descriptor;
-  const cmsghdr* const control = CMSG_FIRSTHDR(&message.header);
-  if (control != nullptr && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS &&
-      control->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int received = -1;
-    memcpy(&received, CMSG_DATA(control), sizeof received);
-    descriptor = OwnedFd(received);
+  std::vector<OwnedFd> descriptors = DescriptorsOf(message.header);
+  if (descriptors.size() != 1) {
+    return End(Corrupt(
+        fmt::format("the server's answer: expected one descriptor, found {}", descriptors.size())));
   }
-  if (descriptor.get() < 0) return End(Corrupt("the server's answer holds no shared memory"));
-  auto memory = SharedMemory::Attach(std::move(descriptor));
+  auto memory = SharedMemory::Attach(std::move(descriptors[0]));
   if (!memory.ok()) return End(memory.status());
   Begin(std::move(*memory), 1);
   if (on_ready_) on_ready_();

@@ -3,6 +3,7 @@
 #include "ps/net/shared_link.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -12,8 +13,10 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <random>
 
+#include "base/random.h"
 #include "ps/net/client_port.h"
 #include "ps/net/lane_port.h"
 #include "tests/support/wait_until.h"
@@ -237,6 +240,47 @@ TEST(SharedMemoryAttach, TakesNothingElse) {
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
   const OwnedFd other(ends[1]);
   EXPECT_FALSE(net::SharedMemory::Attach(OwnedFd(ends[0])).ok());
+}
+
+size_t OpenDescriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+// A listener that answers with as many descriptors as the room for one holds.
+TEST(SharedLinkDial, KeepsNoDescriptorThatItDoesNotExpect) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::string name = fmt::format("strata-test-{}-{}", getpid(), SystemRandom64());
+  std::ranges::copy(name, address.sun_path + 1);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const OwnedFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(listen(listener.get(), 4), 0);
+  const size_t before = OpenDescriptors();
+  for (int i = 0; i < 8; ++i) {
+    auto link = net::SharedLink::Dial("shm://" + name, 1 << 20, {});
+    ASSERT_TRUE(link.ok()) << link.status().ToString();
+    const OwnedFd accepted(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    char byte = 0;
+    iovec data = {&byte, 1};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control = {};
+    msghdr header = {};
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    cmsghdr* const rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(2 * sizeof(int));
+    const std::array<int, 2> sent = {listener.get(), listener.get()};
+    memcpy(CMSG_DATA(rights), sent.data(), sizeof sent);
+    ASSERT_EQ(sendmsg(accepted.get(), &header, MSG_NOSIGNAL), 1);
+    (*link)->HandleEvent();
+    EXPECT_FALSE((*link)->ended().ok());
+  }
+  EXPECT_EQ(OpenDescriptors(), before);
 }
 
 TEST(SharedLinkDial, SaysWhyThereIsNone) {
