@@ -24,6 +24,7 @@ class DeviceMemory {
     return {};
   }
   // From the value number `begin` on.
+  // `values` stay as they are until the stream has come so far.
   Status Set(std::span<const T> values, cudaStream_t stream, size_t begin = 0) {
     return FromCuda(cudaMemcpyAsync(data_ + begin, values.data(), values.size() * sizeof(T),
                                     cudaMemcpyDefault, stream),

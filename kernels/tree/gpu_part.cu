@@ -501,7 +501,8 @@ Status GpuPart::NeedScores() {
                   "scores");
 }
 
-// Makes *memory larger where that is needed.
+// Makes *memory larger where that is needed. Returns once the values are there: the caller's may go
+// then, and a copy from pageable memory may read them after cudaMemcpyAsync has returned.
 template <typename T>
 Status GpuPart::Upload(std::span<const T> values, std::unique_ptr<DeviceMemory<T>>* memory,
                        const char* what) {
@@ -509,7 +510,8 @@ Status GpuPart::Upload(std::span<const T> values, std::unique_ptr<DeviceMemory<T
     *memory = std::make_unique<DeviceMemory<T>>();
     STRATA_TRY((*memory)->Make(values.size(), what));
   }
-  return (*memory)->Set(values, stream_);
+  STRATA_TRY((*memory)->Set(values, stream_));
+  return Wait(what);
 }
 
 }  // namespace strata::gpu_tree
