@@ -226,8 +226,12 @@ TEST(TieredTableTest, ScansInTurnsEachHaveEveryRowOnce) {
       ASSERT_TRUE(table.Scan(pages[i]).ok());
       for (const Key key : pages[i].keys) ++found[i][key];
     }
-    if (round < 50) ASSERT_TRUE(Push(table, Range(next += 10, 10)).ok());
-    if (round == 10) ASSERT_TRUE(Push(table, Range(20'000, 10)).ok());
+    if (round < 50) {
+      ASSERT_TRUE(Push(table, Range(next += 10, 10)).ok());
+    }
+    if (round == 10) {
+      ASSERT_TRUE(Push(table, Range(20'000, 10)).ok());
+    }
   }
   for (size_t i = 0; i < pages.size(); ++i) {
     EXPECT_TRUE(pages[i].done);
