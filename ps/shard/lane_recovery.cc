@@ -144,7 +144,7 @@ Result<Lsn> RecoverBase(Lane& lane, const LogOptions& log, const Clock& clock,
 Status KeepRoomForBase(const Lane& lane, const LogOptions& log) {
   const std::optional<CheckpointConfig>& config = lane.config().checkpoints;
   if (!config || config->base == nullptr) return {};
-  STRATA_TRY(log.disk->MakeFolder(log.folder));
+  STRATA_TRY(MakeDurableFolder(*log.disk, log.folder));
   const Status room = config->base->KeepRoom(format::kLogBaseBytesMax);
   return room.code() == StatusCode::kDiskFull ? Status() : room;
 }

@@ -21,7 +21,10 @@ std::optional<uint32_t> NumberOfManifest(const std::string& path) {
 
 SharedFolder::SharedFolder(uint64_t seed)
     : disk_({.seed = seed}),
-      watched_(disk_, [this](auto change, const auto& path) { return Watch(change, path); }) {}
+      watched_(disk_, [this](auto change, const auto& path) { return Watch(change, path); }) {
+  // Servers mount it: it is there before they are.
+  STRATA_CHECK(MakeDurableFolder(disk_, kCheckpointsFolder).ok());
+}
 
 Result<bool> SharedFolder::Watch(DiskChange change, const std::string& path) {
   if (change == DiskChange::kRemove && on_retired_) {
