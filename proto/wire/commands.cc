@@ -14,7 +14,7 @@ constexpr std::array<CommandInfo, 32> kCommands = {{
     {Command::kCreateTable, "CREATE_TABLE", true, false, 1, 0, 0},
     {Command::kDropTable, "DROP_TABLE", true, true, 0, 0, 0},
     {Command::kListTables, "LIST_TABLES", false, false, 0, 1, 1},
-    {Command::kPull, "PULL", false, true, 1, 1, 1},
+    {Command::kPull, "PULL", false, true, 1, 1, 2},
     {Command::kPush, "PUSH", true, true, 2, 0, 0},
     {Command::kPut, "PUT", true, true, 2, 0, 0},
     {Command::kErase, "ERASE", true, true, 1, 0, 1},

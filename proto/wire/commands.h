@@ -10,7 +10,7 @@
 //   CREATE_TABLE       table definition          -
 //   DROP_TABLE         - (header: table)         -
 //   LIST_TABLES        -                         one frame: table definitions, one after the other
-//   PULL               keys u64                  rows f32, count x width, in the order of the keys
+//   PULL               keys u64                  rows f32 in the order of the keys [, existence u8]
 //   PUSH               keys u64, gradients f32   -
 //   PUSH_PULL          keys u64, gradients f32,   rows f32, a row for each of the keys to look up
 //                      keys to look up u64

@@ -71,7 +71,7 @@ enum Flags : uint32_t {
                              // TRIM_LOG: all lanes have, old checkpoints may go;
                              // LIST_CHECKPOINTS: damaged ones too, in a second frame;
                              // HELLO: the lanes' other endpoints too, in a second frame;
-                             // ERASE: answer with the number of rows that went;
+                             // ERASE: how many rows went; PULL: which keys have a row;
                              // SEARCH: say how the answer was found, in a third frame;
                              // FOLLOW_ITEMS: documents, too
   kFlagsKnown = (1U << 5) - 1,

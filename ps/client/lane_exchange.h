@@ -1,4 +1,4 @@
-// Messages to lanes about a collection, some to each, in the order of operations on it.
+// Messages to lanes about a collection or table, some to each, in the order of operations on it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct LaneMessages {
     Message payload = {};
   };
   wire::Command command{};
-  uint64_t collection = 0;          // wire::CollectionIdOf its name
+  uint64_t collection = 0;          // wire::CollectionIdOf its name, or a table's id
   uint8_t ack = wire::kAckDefault;  // of a write
   std::vector<Part> parts = {};
   TimeNs deadline = kNever;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "proto/wire/existence.h"
 #include "ps/service/handlers.h"
 
 namespace strata {
@@ -36,10 +37,35 @@ void Gather(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<con
   gathered.pulls.push_back(std::move(pull));
 }
 
-void ReplyRows(LaneState& lane, const ReplyTo& to, uint32_t dim, Frame rows) {
+void ReplyRows(LaneState& lane, const ReplyTo& to, uint32_t dim, Message rows) {
   wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
   header.width = dim;
-  lane.ReplyWith(to.peer, header, {std::move(rows)});
+  lane.ReplyWith(to.peer, header, std::move(rows));
+}
+
+Status CheckExisting(const wire::Header& header) {
+  if (!header.is(wire::kFlagFull) || header.count <= wire::kExistenceKeysMax) return {};
+  return Invalid(
+      fmt::format("a pull that asks which keys have a row has at most {} keys, found {}; split the "
+                  "pull",
+                  wire::kExistenceKeysMax, header.count));
+}
+
+// With the rows, and which of them exist: a table counts the keys that it is asked for and has.
+void AnswerExisting(LaneState& lane, LocalTable& table, const ReplyTo& to,
+                    std::span<const Key> keys) {
+  const uint32_t dim = table.spec().dim;
+  std::vector<float> rows(keys.size() * dim);
+  std::vector<uint8_t> exists(keys.size());
+  uint64_t hits = table.Stats().lookup_hits;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const Status status = table.Lookup(keys.subspan(i, 1), std::span(rows).subspan(i * dim, dim));
+    if (!status.ok()) return lane.Reply(to, status);
+    const uint64_t before = std::exchange(hits, table.Stats().lookup_hits);
+    exists[i] = hits == before ? 0 : 1;
+  }
+  lane.metrics.pulled_keys.Add(keys.size());
+  ReplyRows(lane, to, dim, {Frame::Own(std::move(rows)), Frame::Own(std::move(exists))});
 }
 
 }  // namespace
@@ -64,15 +90,15 @@ void HandlePull(LaneState& lane, Request request) {
   const Result<LocalTable*> table = lane.FindTable(request.header);
   if (!table.ok()) return lane.Reply(to, table.status());
   const wire::Header& header = request.header;
-  if (const Status status = CheckRowsOut(**table, header.count, header.width); !status.ok()) {
-    return lane.Reply(to, status);
-  }
+  Status fits = CheckRowsOut(**table, header.count, header.width);
+  if (fits.ok()) fits = CheckExisting(header);
+  if (!fits.ok()) return lane.Reply(to, fits);
   Result<std::vector<Key>> keys = OwnedKeys(lane, request);
   if (!keys.ok()) return lane.Reply(to, keys.status());
   const Result<bool> parked = ParkIfEarly(lane, request, *keys);
   if (!parked.ok()) return lane.Reply(to, parked.status());
   if (*parked) return;
-  if ((*table)->PrefersLargeBatches()) {
+  if ((*table)->PrefersLargeBatches() && !header.is(wire::kFlagFull)) {
     Gather(lane, **table, to, *keys);
   } else {
     AnswerPull(lane, **table, to, *keys);
@@ -89,7 +115,7 @@ void AnswerGathered(LaneState& lane) {
   for (const LaneState::GatheredPulls::Pull& pull : gathered.pulls) {
     const size_t bytes = pull.keys * dim * sizeof(float);
     if (rows.ok()) {
-      ReplyRows(lane, pull.to, dim, rows->Part(begin, bytes));
+      ReplyRows(lane, pull.to, dim, {rows->Part(begin, bytes)});
     } else {
       lane.Reply(pull.to, rows.status());
     }
@@ -109,9 +135,10 @@ Result<Frame> LookUp(LaneState& lane, LocalTable& table, std::span<const Key> ke
 }
 
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {
+  if (to.request.is(wire::kFlagFull)) return AnswerExisting(lane, table, to, keys);
   Result<Frame> rows = LookUp(lane, table, keys);
   if (!rows.ok()) return lane.Reply(to, rows.status());
-  ReplyRows(lane, to, table.spec().dim, std::move(*rows));
+  ReplyRows(lane, to, table.spec().dim, {std::move(*rows)});
 }
 
 }  // namespace strata

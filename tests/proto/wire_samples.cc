@@ -106,6 +106,11 @@ void AddRowMessages(Collector& out) {
   Header granted = Batch(Command::kPull);
   granted.credit = 0x717273;
   out.Reply("pull_reply", granted, {}, {Rows()});
+  Header existing = Batch(Command::kPull);
+  existing.flags |= kFlagFull;
+  out.Request("pull_existing_request", existing, {Keys()});
+  out.Reply("pull_existing_reply", existing, {},
+            {Rows(), Frame::Own(std::vector<uint8_t>{1, 0, 1})});
   out.Request("pull_sync_request", Sync(Command::kPull), {Keys()});
   out.Request("push_request", Write(Command::kPush), {Keys(), Rows()});
   out.Reply("push_reply", Write(Command::kPush), {}, {});

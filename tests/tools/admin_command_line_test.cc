@@ -42,6 +42,7 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"get", "t", "1"}, Command::kGet},
       {{"key", "city", "Rome"}, Command::kKey},
       {{"put", "t", "1", "0.5"}, Command::kPut},
+      {{"scan", "t"}, Command::kScan},
       {{"topology", "-n", "6"}, Command::kTopology},
       {{"topology", "cost", "-n", "6"}, Command::kTopologyCost},
       {{"config", "check", "cluster.toml"}, Command::kConfigCheck},
@@ -209,6 +210,16 @@ TEST(AdminCommandLine, AValueIsTheNearestFloat) {
   }
 }
 
+TEST(AdminCommandLine, AScanGoesOnFromThePlaceThatItsLastOneNamed) {
+  const Request scan =
+      Parsed({"scan", "t", "--limit=10", "--from=3:18446744073709551615", "--state"});
+  EXPECT_EQ(scan.scan.limit, 10U);
+  EXPECT_EQ(scan.scan.lane, 3U);
+  EXPECT_EQ(scan.scan.cursor, UINT64_MAX);
+  EXPECT_TRUE(scan.scan.with_state);
+  EXPECT_EQ(Parsed({"scan", "t"}).scan.limit, UINT64_MAX) << "all rows";
+}
+
 TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
       {{}, "subcommand"},
@@ -242,6 +253,10 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
       {{"get", "t", "18446744073709551616"}, "KEY '18446744073709551616'"},
       {{"get", "t", "12x"}, "KEY '12x'"},
       {{"put", "t", "1", "nan"}, "'nan'"},
+      {{"scan", "t", "--limit=0"}, "--limit: expected a whole number from 1"},
+      {{"scan", "t", "--from=7"}, "--from: expected the place that a scan named"},
+      {{"scan", "t", "--from=1:"}, "--from: expected the place that a scan named"},
+      {{"scan", "t", "--from=-1:0"}, "--from: expected the place that a scan named"},
       {{"put", "t", "1", "1e99"}, "'1e99'"},
       {{"table"}, "subcommand"},
       {{"table", "create", "t"}, "--dim"},

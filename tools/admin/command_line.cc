@@ -42,8 +42,10 @@ struct RawLine {
   std::string value_type = "fp32";
   std::string state_type;
   std::vector<std::string> keys;  // get, erase
-  std::string put_key;
+  std::string one_key;            // put
   std::vector<std::string> values;
+  std::string limit;
+  std::string from;
   std::string form{HalvingFormName(HalvingForm::kPairLast)};
   CostWords cost;
   CollectionWords collection;
@@ -167,6 +169,35 @@ Status ReadSpec(const RawLine& raw, TableSpec* spec) {
   return ValidateTableSpec(*spec);
 }
 
+// "1:4096", as a scan names the place where the next one goes on.
+Status ReadFrom(const std::string& text, ScanRequest* scan) {
+  if (text.empty()) return {};
+  const size_t colon = text.find(':');
+  if (colon != std::string::npos &&
+      ParseWhole(std::string_view(text).substr(0, colon), &scan->lane) &&
+      ParseWhole(std::string_view(text).substr(colon + 1), &scan->cursor)) {
+    return {};
+  }
+  return Invalid(fmt::format(
+      "--from: expected the place that a scan named as the next one, such as 1:4096, found '{}'",
+      text));
+}
+
+Status ReadRowOptions(const RawLine& raw, Request* request) {
+  std::vector<std::string> keys = raw.keys;
+  if (!raw.one_key.empty()) keys.push_back(raw.one_key);
+  for (const std::string& text : keys) {
+    STRATA_ASSIGN(const Key key, ParseKey(text));
+    request->keys.push_back(key);
+  }
+  for (const std::string& text : raw.values) {
+    STRATA_ASSIGN(const float value, ParseValue(text));
+    request->values.push_back(value);
+  }
+  STRATA_TRY(ReadWhole<uint64_t>("--limit", raw.limit, 1, UINT64_MAX, &request->scan.limit));
+  return ReadFrom(raw.from, &request->scan);
+}
+
 Result<Request> ToRequest(const RawLine& raw) {
   Request request = raw.request;
   request.output = raw.output == "json" ? Request::Output::kJson : Request::Output::kTable;
@@ -187,18 +218,7 @@ Result<Request> ToRequest(const RawLine& raw) {
     }
     request.watch_interval = *interval;
   }
-  if (request.command == Command::kPut) {
-    STRATA_ASSIGN(const Key key, ParseKey(raw.put_key));
-    request.keys.push_back(key);
-  }
-  for (const std::string& text : raw.keys) {
-    STRATA_ASSIGN(const Key key, ParseKey(text));
-    request.keys.push_back(key);
-  }
-  for (const std::string& text : raw.values) {
-    STRATA_ASSIGN(const float value, ParseValue(text));
-    request.values.push_back(value);
-  }
+  STRATA_TRY(ReadRowOptions(raw, &request));
   STRATA_TRY(ReadWhole("--rank", raw.rank, 0, kRanksMax - 1, &request.only_server));
   STRATA_TRY(ReadWhole("-n", raw.world, 1, kRanksMax, &request.world));
   STRATA_TRY(ReadWhole("N", raw.number, 1U, UINT32_MAX, &request.number));
@@ -256,6 +276,37 @@ void AddConstants(CLI::App* create, RawLine* raw) {
   }
 }
 
+void AddRowCommands(CLI::App* app, RawLine* raw) {
+  Request& request = raw->request;
+  const auto add = [&](const std::string& name, const std::string& help, Command command) {
+    CLI::App* added = AddCommand(app, name, help, command, raw);
+    added->add_option("TABLE", request.table, "The table")->required();
+    return added;
+  };
+  const std::string keys = "Keys, decimal or 0x...";
+  const std::string key = "The key, decimal or 0x...";
+
+  add("get", "Rows of a table, and whether they exist", Command::kGet)
+      ->add_option("KEY", raw->keys, keys)
+      ->required();
+
+  CLI::App* scan = add("scan", "All rows of a table, in no order", Command::kScan);
+  scan->add_option("--limit", raw->limit, "At most so many rows; without it all");
+  scan->add_option("--from", raw->from, "Where an earlier scan ended, as it says");
+  scan->add_flag("--state", request.scan.with_state, "The optimizer's state and counters, too");
+
+  CLI::App* put = add("put", "Set a row's values", Command::kPut);
+  put->add_option("KEY", raw->one_key, key)->required();
+  put->add_option("VALUE", raw->values, "As many values as the table's dimension")->required();
+
+  add("erase",
+      "Erase rows of a table: they begin anew when they are used again, and missing ones are no "
+      "error",
+      Command::kErase)
+      ->add_option("KEY", raw->keys, keys)
+      ->required();
+}
+
 void AddTableCommands(CLI::App* app, RawLine* raw) {
   Request& request = raw->request;
   AddCommand(app, "tables",
@@ -295,26 +346,12 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
   drop->add_option("NAME", request.table, "The table")->required();
   drop->add_flag("--yes", request.yes, "Really drop it");
 
-  CLI::App* get = AddCommand(app, "get", "Rows of a table", Command::kGet, raw);
-  get->add_option("TABLE", request.table, "The table")->required();
-  get->add_option("KEY", raw->keys, "Keys, decimal or 0x...")->required();
-
   AddKeyOptions(
       AddCommand(app, "key", "The key of a feature's text in a model's table, without a server",
                  Command::kKey, raw),
       &request.key);
 
-  CLI::App* put = AddCommand(app, "put", "Set a row's values", Command::kPut, raw);
-  put->add_option("TABLE", request.table, "The table")->required();
-  put->add_option("KEY", raw->put_key, "The key, decimal or 0x...")->required();
-  put->add_option("VALUE", raw->values, "As many values as the table's dimension")->required();
-
-  CLI::App* erase = AddCommand(app, "erase",
-                               "Erase rows of a table: they begin anew when they are used again, "
-                               "and missing ones are no error",
-                               Command::kErase, raw);
-  erase->add_option("TABLE", request.table, "The table")->required();
-  erase->add_option("KEY", raw->keys, "Keys, decimal or 0x...")->required();
+  AddRowCommands(app, raw);
 }
 
 void AddCheckpointCommands(CLI::App* app, RawLine* raw) {

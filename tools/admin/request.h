@@ -23,6 +23,14 @@ struct CostRequest {
   std::optional<Collective> operation;  // empty: all
 };
 
+// scan.
+struct ScanRequest {
+  uint64_t limit = UINT64_MAX;  // rows at most
+  uint32_t lane = 0;            // where it begins: as ScanPage's
+  uint64_t cursor = 0;
+  bool with_state = false;
+};
+
 struct Request {
   enum class Command : uint8_t {
     kStatus,
@@ -32,6 +40,7 @@ struct Request {
     kTableDrop,
     kGet,
     kPut,
+    kScan,
     kErase,
     kTopology,
     kTopologyCost,
@@ -71,11 +80,12 @@ struct Request {
   TimeNs watch_interval = 0;    // status, stats: 0 shows once
   bool expect_workers = false;  // status: workers that are all down are a fault, too
   std::string rendezvous;       // status: "host:port" where workers met; "": as the file says
-  std::string table;            // stats ("": all), table drop, get, put, erase, export
+  std::string table;            // stats ("": all), table drop, export, those of rows
   TableSpec spec;               // table create
   std::vector<Key> keys;        // get, erase, put (one)
   std::vector<float> values;    // put
-  int world = 0;                // topology, its cost; 0: the workers of the machine list
+  ScanRequest scan;
+  int world = 0;  // topology, its cost; 0: the workers of the machine list
   HalvingForm form = HalvingForm::kPairLast;  // topology
   CostRequest cost;                           // topology cost
   std::string file;                           // config check; verify, export: a folder

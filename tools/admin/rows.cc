@@ -1,11 +1,13 @@
 // strata-admin get, put and erase: single rows, for a look and for a try.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/human_text.h"
+#include "ps/client/existing_rows.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/store.h"
@@ -16,14 +18,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// While servers are down, that one of them has it.
-Result<TableSpec> FindTable(const ReachableStore& reachable, const std::string& name) {
-  STRATA_ASSIGN(const std::vector<TableSpec> specs, reachable.store->ListTables());
-  const auto found = std::find_if(specs.begin(), specs.end(),
-                                  [&](const TableSpec& spec) { return spec.name == name; });
-  if (found != specs.end()) return *found;
-  STRATA_TRY(reachable.verdict);
-  return NotFound(fmt::format("there is no table '{}'; see strata-admin tables", name));
+// While servers are down, one of them may have it.
+Result<TableSpec> FindReachable(const ReachableStore& reachable, const std::string& name) {
+  Result<TableSpec> found = FindTable(*reachable.store, name);
+  if (found.status().code() == StatusCode::kNotFound) STRATA_TRY(reachable.verdict);
+  return found;
 }
 
 Outcome Run(TableStore& store, OpKind kind, TablePart part) {
@@ -31,6 +30,12 @@ Outcome Run(TableStore& store, OpKind kind, TablePart part) {
   operation.kind = kind;
   operation.parts = {part};
   return SubmitAndWait(store, std::move(operation));
+}
+
+// Whether what is shown is a row, or what a key without one is answered with.
+std::string_view ExistenceText(std::optional<bool> exists) {
+  if (!exists) return "not known: the server is of an older version";
+  return *exists ? "exists" : "missing: initial value";
 }
 
 // "erased 2 rows of table t, of 3 keys": keys that have no row, and repeats, erase nothing.
@@ -49,22 +54,18 @@ std::string ErasedText(const std::string& table, size_t keys, std::optional<uint
 
 Status RunGet(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
-  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
+  STRATA_ASSIGN(const TableSpec spec, FindReachable(reachable, request.table));
   const std::vector<Key> keys = reachable.Reachable(request.keys);
-  std::vector<float> rows(keys.size() * spec.dim);
-  TablePart part;
-  part.table = spec.id();
-  part.keys = keys;
-  part.out = rows;
-  if (!keys.empty()) STRATA_TRY(Run(*reachable.store, OpKind::kLookup, part).status);
+  STRATA_ASSIGN(const std::vector<ExistingRow> rows, LookUpExisting(*reachable.store, spec, keys));
 
   Json json = Json::array();
-  TableText text({{"key", TableText::Align::kRight}, {"values"}});
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const auto values = std::span<const float>(rows).subspan(i * spec.dim, spec.dim);
+  TableText text({{"key", TableText::Align::kRight}, {"values"}, {"row"}});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto& [values, exists] = rows[i];
     json.push_back(
-        {{"key", keys[i]}, {"values", std::vector<float>(values.begin(), values.end())}});
-    text.AddRow({fmt::to_string(keys[i]), fmt::format("{}", fmt::join(values, " "))});
+        {{"key", keys[i]}, {"exists", exists ? Json(*exists) : Json()}, {"values", values}});
+    text.AddRow({fmt::to_string(keys[i]), fmt::format("{}", fmt::join(values, " ")),
+                 std::string(ExistenceText(exists))});
   }
   *out = request.output == Request::Output::kJson
              ? JsonLine({{"table", spec.name}, {"dim", spec.dim}, {"rows", std::move(json)}})
@@ -74,7 +75,7 @@ Status RunGet(const Request& request, std::string* out) {
 
 Status RunPut(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
-  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
+  STRATA_ASSIGN(const TableSpec spec, FindReachable(reachable, request.table));
   STRATA_TRY(reachable.CheckAllReachable(request.keys));
   if (request.values.size() != spec.dim) {
     return Invalid(fmt::format("table '{}' has dimension {}: expected as many values, found {}",
@@ -93,7 +94,7 @@ Status RunPut(const Request& request, std::string* out) {
 
 Status RunErase(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
-  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
+  STRATA_ASSIGN(const TableSpec spec, FindReachable(reachable, request.table));
   // All of them or none.
   STRATA_TRY(reachable.CheckAllReachable(request.keys));
   TablePart part;

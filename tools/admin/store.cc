@@ -84,4 +84,11 @@ Status ReachableStore::CheckAllReachable(const std::vector<Key>& keys) const {
                   named < others.size() ? fmt::format(" and {} more", others.size() - named) : ""));
 }
 
+Result<TableSpec> FindTable(TableStore& store, const std::string& name) {
+  STRATA_ASSIGN(const std::vector<TableSpec> specs, store.ListTables());
+  const auto found = std::ranges::find(specs, name, &TableSpec::name);
+  if (found != specs.end()) return *found;
+  return NotFound(fmt::format("there is no table '{}'; see strata-admin tables", name));
+}
+
 }  // namespace strata::admin

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -33,5 +34,7 @@ struct ReachableStore {
 };
 // The verdict when no server is up, or one refuses.
 Result<ReachableStore> ConnectReachable(const Request& request);
+// kNotFound: there is no such table; says how to see those that there are.
+Result<TableSpec> FindTable(TableStore& store, const std::string& name);
 
 }  // namespace strata::admin

@@ -196,6 +196,16 @@ class ProtocolPage(unittest.TestCase):
             self.assertEqual(session.pull(lane, "pushed", list(expected)), expected)
             self.assertEqual(session.pull(lane, "pushed", list(expected), version=1), expected)
 
+    def test_a_pull_with_full_says_which_keys_have_a_row(self):
+        session = self.session
+        session.create_table("existing")
+        one, missing = session.keys_of(0, KEYS)[:2]
+        self.expect(session.push(0, "existing", {one: [0, 0]}))
+        reply = self.expect(session.ask(0, PULL, "existing", [wire.u64s([missing, one])], count=2,
+                                        width=2, flags=FULL))
+        self.assertEqual(wire.unpack_all("f", reply.frames[0]), [0, 0, 0, 0])
+        self.assertEqual(reply.frames[1], b"\0\1")
+
     def test_a_push_pull_answers_with_rows_as_they_are_after_the_push(self):
         session = self.session
         session.create_table("push_pulled")

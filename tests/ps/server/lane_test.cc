@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "proto/wire/existence.h"
 #include "storage/memory/host_table.h"
 #include "storage/memory/memory_budget.h"
 #include "tests/ps/server/lane_fixture.h"
@@ -95,6 +96,43 @@ TEST(Lane, TablesAreMadeListedAndDropped) {
             StatusCode::kNotFound);
   EXPECT_EQ(lane.AskStatus(client.Read(Command::kPull, IdOf(spec), 0), {Keys({})}).code(),
             StatusCode::kNotFound);
+}
+
+TEST(Lane, APullWithFullSaysWhichKeysHaveARow) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  ASSERT_TRUE(lane.AskStatus(client.Write(Command::kPut, IdOf(spec), 2, 2),
+                             {Keys({7, 9}), Rows({1, 2, 0, 0})})
+                  .ok());
+  wire::Header pull = client.Read(Command::kPull, IdOf(spec), 5);
+  pull.flags |= wire::kFlagFull;
+  const wire::Received reply = lane.Ask(pull, {Keys({8, 7, 9, 7, 1})});
+  ASSERT_EQ(reply.payload.size(), 2U);
+  EXPECT_EQ(wire::ReadRows(reply.payload[0], 5, 2).value(),
+            (std::vector<float>{0, 0, 1, 2, 0, 0, 1, 2, 0, 0}));
+  const auto existence = reply.payload[1].bytes();
+  EXPECT_EQ(std::vector<std::byte>(existence.begin(), existence.end()),
+            (std::vector{std::byte{0}, std::byte{1}, std::byte{1}, std::byte{1}, std::byte{0}}));
+}
+
+TEST(Lane, APullWithFullOfMoreKeysThanALaneFindsOneByOneIsInvalid) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  const auto pull = [&](uint32_t keys, uint32_t flags) {
+    wire::Header header = client.Read(Command::kPull, IdOf(spec), keys);
+    header.flags |= flags;
+    return lane.AskStatus(header, {Keys(std::vector<uint64_t>(keys, 5))});
+  };
+  EXPECT_TRUE(pull(wire::kExistenceKeysMax, wire::kFlagFull).ok());
+  EXPECT_TRUE(pull(wire::kExistenceKeysMax + 1, 0).ok());
+  const Status status = pull(wire::kExistenceKeysMax + 1, wire::kFlagFull);
+  EXPECT_EQ(status.code(), StatusCode::kInvalid);
+  EXPECT_NE(status.message().find("at most 1024 keys, found 1025"), std::string::npos)
+      << status.message();
 }
 
 TEST(Lane, PushPutEraseAndPull) {
