@@ -42,6 +42,7 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"get", "t", "1"}, Command::kGet},
       {{"key", "city", "Rome"}, Command::kKey},
       {{"put", "t", "1", "0.5"}, Command::kPut},
+      {{"push", "t", "1", "0.5"}, Command::kPush},
       {{"scan", "t"}, Command::kScan},
       {{"topology", "-n", "6"}, Command::kTopology},
       {{"topology", "cost", "-n", "6"}, Command::kTopologyCost},
@@ -210,6 +211,14 @@ TEST(AdminCommandLine, AValueIsTheNearestFloat) {
   }
 }
 
+TEST(AdminCommandLine, APushHasAKeyItsGradientAndAStep) {
+  const Request push = Parsed({"push", "t", "0x10", "-0.5", "2", "--step=12"});
+  EXPECT_THAT(push.keys, ElementsAre(16));
+  EXPECT_THAT(push.values, ElementsAre(-0.5F, 2.0F));
+  EXPECT_EQ(push.step, 12U);
+  EXPECT_EQ(Parsed({"push", "t", "1", "1"}).step, 0U) << "not given";
+}
+
 TEST(AdminCommandLine, AScanGoesOnFromThePlaceThatItsLastOneNamed) {
   const Request scan =
       Parsed({"scan", "t", "--limit=10", "--from=3:18446744073709551615", "--state"});
@@ -253,6 +262,8 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
       {{"get", "t", "18446744073709551616"}, "KEY '18446744073709551616'"},
       {{"get", "t", "12x"}, "KEY '12x'"},
       {{"put", "t", "1", "nan"}, "'nan'"},
+      {{"push", "t", "1"}, "GRADIENT"},
+      {{"push", "t", "1", "0.5", "--step=0"}, "--step: expected a whole number from 1"},
       {{"scan", "t", "--limit=0"}, "--limit: expected a whole number from 1"},
       {{"scan", "t", "--from=7"}, "--from: expected the place that a scan named"},
       {{"scan", "t", "--from=1:"}, "--from: expected the place that a scan named"},

@@ -42,8 +42,9 @@ struct RawLine {
   std::string value_type = "fp32";
   std::string state_type;
   std::vector<std::string> keys;  // get, erase
-  std::string one_key;            // put
+  std::string one_key;            // put, push
   std::vector<std::string> values;
+  std::string step;
   std::string limit;
   std::string from;
   std::string form{HalvingFormName(HalvingForm::kPairLast)};
@@ -194,6 +195,7 @@ Status ReadRowOptions(const RawLine& raw, Request* request) {
     STRATA_ASSIGN(const float value, ParseValue(text));
     request->values.push_back(value);
   }
+  STRATA_TRY(ReadWhole<uint64_t>("--step", raw.step, 1, kOptimizerStepsMax, &request->step));
   STRATA_TRY(ReadWhole<uint64_t>("--limit", raw.limit, 1, UINT64_MAX, &request->scan.limit));
   return ReadFrom(raw.from, &request->scan);
 }
@@ -298,6 +300,15 @@ void AddRowCommands(CLI::App* app, RawLine* raw) {
   CLI::App* put = add("put", "Set a row's values", Command::kPut);
   put->add_option("KEY", raw->one_key, key)->required();
   put->add_option("VALUE", raw->values, "As many values as the table's dimension")->required();
+
+  CLI::App* push = add("push", "Run the table's optimizer once on a row", Command::kPush);
+  push->add_option("KEY", raw->one_key, key)->required();
+  push->add_option("GRADIENT", raw->values,
+                   "As many numbers as the table's dimension, or one for all")
+      ->required();
+  push->add_option("--step", raw->step,
+                   "The optimizer's time, from 1. Tables of Adam, or with a schedule, need it; "
+                   "others take 1 without it");
 
   add("erase",
       "Erase rows of a table: they begin anew when they are used again, and missing ones are no "

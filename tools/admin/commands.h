@@ -17,6 +17,7 @@ Status RunTableCreate(const Request& request, std::string* out);
 Status RunTableDrop(const Request& request, std::string* out);  // kRefused without yes
 Status RunGet(const Request& request, std::string* out);
 Status RunPut(const Request& request, std::string* out);
+Status RunPush(const Request& request, std::string* out);
 // Writes the rows to stdout page by page, as they may be more than memory holds, and to *out how it
 // ended.
 Status RunScan(const Request& request, std::string* out);

@@ -40,6 +40,7 @@ struct Request {
     kTableDrop,
     kGet,
     kPut,
+    kPush,
     kScan,
     kErase,
     kTopology,
@@ -82,8 +83,9 @@ struct Request {
   std::string rendezvous;       // status: "host:port" where workers met; "": as the file says
   std::string table;            // stats ("": all), table drop, export, those of rows
   TableSpec spec;               // table create
-  std::vector<Key> keys;        // get, erase, put (one)
-  std::vector<float> values;    // put
+  std::vector<Key> keys;        // get, erase, put and push (one)
+  std::vector<float> values;    // put; push: the gradient
+  uint64_t step = 0;            // push; 0: not given
   ScanRequest scan;
   int world = 0;  // topology, its cost; 0: the workers of the machine list
   HalvingForm form = HalvingForm::kPairLast;  // topology

@@ -18,13 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// While servers are down, one of them may have it.
-Result<TableSpec> FindReachable(const ReachableStore& reachable, const std::string& name) {
-  Result<TableSpec> found = FindTable(*reachable.store, name);
-  if (found.status().code() == StatusCode::kNotFound) STRATA_TRY(reachable.verdict);
-  return found;
-}
-
 Outcome Run(TableStore& store, OpKind kind, TablePart part) {
   Operation operation;
   operation.kind = kind;
@@ -54,7 +47,7 @@ std::string ErasedText(const std::string& table, size_t keys, std::optional<uint
 
 Status RunGet(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
-  STRATA_ASSIGN(const TableSpec spec, FindReachable(reachable, request.table));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
   const std::vector<Key> keys = reachable.Reachable(request.keys);
   STRATA_ASSIGN(const std::vector<ExistingRow> rows, LookUpExisting(*reachable.store, spec, keys));
 
@@ -75,7 +68,7 @@ Status RunGet(const Request& request, std::string* out) {
 
 Status RunPut(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
-  STRATA_ASSIGN(const TableSpec spec, FindReachable(reachable, request.table));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
   STRATA_TRY(reachable.CheckAllReachable(request.keys));
   if (request.values.size() != spec.dim) {
     return Invalid(fmt::format("table '{}' has dimension {}: expected as many values, found {}",
@@ -94,7 +87,7 @@ Status RunPut(const Request& request, std::string* out) {
 
 Status RunErase(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
-  STRATA_ASSIGN(const TableSpec spec, FindReachable(reachable, request.table));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
   // All of them or none.
   STRATA_TRY(reachable.CheckAllReachable(request.keys));
   TablePart part;

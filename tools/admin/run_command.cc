@@ -20,6 +20,8 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunGet(request, out);
     case kPut:
       return RunPut(request, out);
+    case kPush:
+      return RunPush(request, out);
     case kScan:
       return RunScan(request, out);
     case kErase:

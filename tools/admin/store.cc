@@ -91,4 +91,11 @@ Result<TableSpec> FindTable(TableStore& store, const std::string& name) {
   return NotFound(fmt::format("there is no table '{}'; see strata-admin tables", name));
 }
 
+Result<TableSpec> FindTable(const ReachableStore& reachable, const std::string& name) {
+  Result<TableSpec> found = FindTable(*reachable.store, name);
+  // A server that is down may have it.
+  if (found.status().code() == StatusCode::kNotFound) STRATA_TRY(reachable.verdict);
+  return found;
+}
+
 }  // namespace strata::admin

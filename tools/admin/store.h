@@ -36,5 +36,7 @@ struct ReachableStore {
 Result<ReachableStore> ConnectReachable(const Request& request);
 // kNotFound: there is no such table; says how to see those that there are.
 Result<TableSpec> FindTable(TableStore& store, const std::string& name);
+// Likewise; the verdict instead while a server that is down may have it.
+Result<TableSpec> FindTable(const ReachableStore& reachable, const std::string& name);
 
 }  // namespace strata::admin

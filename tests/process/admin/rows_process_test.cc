@@ -1,4 +1,4 @@
-// strata-admin get and scan on two real servers.
+// strata-admin get, push and scan on two real servers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,8 +18,10 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 
 class AdminRows : public AdminFixture {
  protected:
@@ -80,6 +82,38 @@ TEST_F(AdminRows, GetTellsAMissingRowFromOneThatHoldsTheInitialValue) {
             "  8  0 0     missing: initial value\n");
 }
 
+TEST_F(AdminRows, APushRunsTheRuleOnceAndShowsTheRow) {
+  CreateTable({"--dim=2", "--learning-rate=0.5"});
+  EXPECT_EQ(AdminJson({"push", "t", "7", "1", "-4"}),
+            json::parse(R"({"table": "t", "key": 7, "step": 1, "values": [-0.5, 2]})"));
+  EXPECT_EQ(Admin({"push", "t", "7", "2", "--step=9"}).output,
+            "pushed to key 7 of table t at step 9; its row is now -1.5 1\n")
+      << "one number is every element's";
+  EXPECT_EQ(AdminJson({"get", "t", "7"}).at("rows").at(0).at("values"), json({-1.5, 1}));
+  EXPECT_EQ(AdminJson({"stats", "t"}).at("tables").at(0).at("updates"), 2);
+}
+
+TEST_F(AdminRows, APushOfAnotherDimensionOrToNoTableChangesNothing) {
+  CreateTable({"--dim=3"});
+  const ProcessResult two = Admin({"push", "t", "7", "1", "2"});
+  EXPECT_EQ(two.end.code, 2);
+  EXPECT_THAT(two.errors, HasSubstr("dimension 3: expected as many numbers, or one for all, "
+                                    "found 2"));
+  EXPECT_THAT(Admin({"push", "none", "7", "1"}).errors, HasSubstr("no table 'none'"));
+  EXPECT_EQ(AdminJson({"stats", "t"}).at("tables").at(0).at("rows"), 0);
+}
+
+TEST_F(AdminRows, APushWhoseEffectDependsOnTheTimeNeedsAStep) {
+  for (const char* option : {"--optimizer=adam", "--optimizer=lazy_adam", "--warmup-steps=5"}) {
+    CreateTable({"--dim=1", option});
+    const ProcessResult unknown = Admin({"push", "t", "7", "1"});
+    EXPECT_EQ(unknown.end.code, 2) << option;
+    EXPECT_THAT(unknown.errors, HasSubstr("--step=N"));
+    EXPECT_EQ(Admin({"push", "t", "7", "1", "--step=3"}).end.code, 0) << option;
+    ASSERT_EQ(Admin({"table", "drop", "t", "--yes"}).end.code, 0);
+  }
+}
+
 TEST_F(AdminRows, AScanBringsEveryRowOfAllServersOnce) {
   constexpr uint32_t kDim = 1024;
   constexpr size_t kRows = 1500;  // several pages a lane
@@ -128,6 +162,22 @@ TEST_F(AdminRows, AScanFromALaneThatIsNotThereSaysSo) {
   const ProcessResult result = Admin({"scan", "t", "--from=2:0"});
   EXPECT_EQ(result.end.code, 2);
   EXPECT_THAT(result.errors, HasSubstr("lane 2, but the cluster has 2 lanes"));
+}
+
+TEST_F(AdminRows, AScanWithStateShowsWhatTheOptimizerKeeps) {
+  CreateTable({"--dim=2", "--optimizer=adagrad"});
+  ASSERT_EQ(Admin({"push", "t", "7", "2", "3", "--step=5"}).end.code, 0);
+  const json row = AdminLines({"scan", "t", "--state"}).at(0);
+  EXPECT_EQ(row.at("key"), 7);
+  EXPECT_EQ(row.at("values").size(), 2U);
+  EXPECT_EQ(row.at("state"), json({4, 9}));
+  EXPECT_EQ(row.at("pushes"), 1);
+  EXPECT_EQ(row.at("last_step"), 5);
+  EXPECT_EQ(row.at("cut"), 0);
+  EXPECT_THAT(
+      Admin({"scan", "t", "--state"}).output,
+      AllOf(HasSubstr("pushes   last step    cut  values | state\n"), HasSubstr(" | 4 9\n")));
+  EXPECT_THAT(Admin({"scan", "t"}).output, Not(HasSubstr("|")));
 }
 
 }  // namespace
