@@ -253,8 +253,9 @@ TEST(TieredTableTest, APageCostsTheSameWithTwoScans) {
     EXPECT_TRUE(table.Scan(page).ok());
     return ThreadTime() - begin;
   };
-  ScanPage first{.rows_max = 100};
-  ScanPage other{.cursor = uint64_t{1} << 63, .rows_max = 100};
+  ScanPage first, other;
+  first.rows_max = other.rows_max = 100;
+  other.cursor = uint64_t{1} << 63;
   time_of(first);
   TimeNs alone = 0;
   for (int i = 0; i < 50; ++i) alone += time_of(first);

@@ -199,7 +199,7 @@ TEST_F(AdminProcess, ShutdownOfAServerThatHangsCostsTheTimeoutOnly) {
 
 TEST_F(AdminProcess, ClientsAreListedAndOneThatIsEvictedIsAnsweredSo) {
   RemoteStoreOptions options;
-  const json status = AdminJson({"status"}, 3);
+  const json status = AdminJson({"status"});
   for (const json& node : status.at("nodes")) {
     if (node.at("role") == "server") options.servers.push_back(node.at("address"));
   }

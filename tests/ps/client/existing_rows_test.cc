@@ -19,7 +19,7 @@ TableSpec Spec() {
 }
 
 // Two lanes of one server. Odd keys have the row (key, 1), even ones none.
-struct FakeLanes : LaneExchange {
+struct PullLanes : LaneExchange {
   bool says_which = true;
   uint32_t width = 2;
   std::vector<uint32_t> counts;  // of the messages that came
@@ -61,7 +61,7 @@ std::vector<Key> SomeKeys(size_t count) {
 }
 
 TEST(ExistingRows, ComeInTheOrderOfTheirKeysWithWhetherTheyExist) {
-  FakeLanes lanes;
+  PullLanes lanes;
   const std::vector<Key> keys = SomeKeys(6000);  // some twice, on both lanes
   const auto rows = LookUpExisting(lanes, Spec(), keys);
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
@@ -75,7 +75,7 @@ TEST(ExistingRows, ComeInTheOrderOfTheirKeysWithWhetherTheyExist) {
 }
 
 TEST(ExistingRows, AreAskedForInMessagesThatALaneTakes) {
-  FakeLanes lanes;
+  PullLanes lanes;
   ASSERT_TRUE(LookUpExisting(lanes, Spec(), SomeKeys(6000)).ok());
   uint32_t keys = 0;
   for (const uint32_t count : lanes.counts) {
@@ -86,7 +86,7 @@ TEST(ExistingRows, AreAskedForInMessagesThatALaneTakes) {
 }
 
 TEST(ExistingRows, OfAnOlderServerMayExistOrNot) {
-  FakeLanes lanes;
+  PullLanes lanes;
   lanes.says_which = false;
   const auto rows = LookUpExisting(lanes, Spec(), std::vector<Key>{3, 4});
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
@@ -95,7 +95,7 @@ TEST(ExistingRows, OfAnOlderServerMayExistOrNot) {
 }
 
 TEST(ExistingRows, AReplyOfAnotherShapeIsInvalid) {
-  FakeLanes lanes;
+  PullLanes lanes;
   lanes.width = 3;
   const auto rows = LookUpExisting(lanes, Spec(), std::vector<Key>{3});
   EXPECT_EQ(rows.status().code(), StatusCode::kInvalid);
