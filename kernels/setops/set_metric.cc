@@ -50,7 +50,7 @@ std::string ScoreText(SetMetric metric, Fraction similarity) {
   if (metric == SetMetric::kOverlap) return fmt::to_string(whole);
   int decimals = kDigits;
   Wide units = UnitsOf(metric, similarity, decimals);
-  for (; units < 100'000 && units > 0 && decimals < kDecimalsMost; ++decimals) {
+  for (; units < 100'000 && similarity.num > 0 && decimals < kDecimalsMost; ++decimals) {
     units = UnitsOf(metric, similarity, decimals + 1);
   }
   std::string text = fmt::format("{:0{}}", static_cast<uint64_t>(units), decimals + 1);

@@ -120,8 +120,7 @@ Result<uint32_t> LocalCheckpointer::Cut(TimeNs deadline) {
   STRATA_ASSIGN(const std::vector<std::string> names, disk_.List(options_.root));
   uint32_t number = store_.epoch();
   for (const std::string& name : names) {
-    number = std::max(number,
-                      wire::CutOrNone(format::ParseCheckpointFolderName(name).value_or(0)));
+    number = std::max(number, wire::CutOrNone(format::ParseCheckpointFolderName(name).value_or(0)));
   }
   if (number >= wire::kCutMax) return Refused("there is no number left for another checkpoint");
   ++number;

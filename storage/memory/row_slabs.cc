@@ -23,6 +23,12 @@ int SlabShift(size_t row_bytes) {
   return static_cast<int>(std::bit_width(std::max(kSlabBytes / row_bytes, kRowsPerSlabMin))) - 1;
 }
 
+// The next push_back allocates nothing.
+template <typename T>
+void MakeRoomForOne(std::vector<T>& values) {
+  if (values.size() == values.capacity()) values.reserve(2 * values.size() + 1);
+}
+
 }  // namespace
 
 RowSlabs::RowSlabs(RowSchema schema, MemoryBudget* budget, RowOrder order, SeededHash hash)
@@ -49,6 +55,10 @@ Status RowSlabs::AddSlab() {
                     "lanes or servers",
                     rows_, slabs_.size() << slab_shift_));
   }
+  // What may run out of memory comes first: then nothing has been begun.
+  live_.resize((slabs_.size() + 1) * (slab_mask_ + 1) / 64, 0);
+  MakeRoomForOne(slabs_);
+  MakeRoomForOne(blocks_);
   if (budget_ != nullptr && !budget_->Take(slab_bytes_)) {
     return Refused(fmt::format("{} bytes more for rows do not fit: {} of {} bytes are in use",
                                slab_bytes_, budget_->used(), budget_->bytes_max()));
@@ -67,7 +77,6 @@ Status RowSlabs::AddSlab() {
   slabs_.push_back(next_slab_);
   next_slab_ += slab_memory_;
   --slabs_left_;
-  live_.resize(live_.size() + (slab_mask_ + 1) / 64, 0);
   bytes_ += slab_bytes_;
   return {};
 }

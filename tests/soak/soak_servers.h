@@ -24,7 +24,7 @@ struct SoakClusterOptions {
   uint32_t copies = 1;        // servers that have each document of the collection
   bool data = true;           // servers have data folders; without, a kill loses what they hold
   std::string settings = {};  // more lines of cluster.toml, section [server]
-  bool http = false;                  // servers have an HTTP port
+  bool http = false;          // servers have an HTTP port
   // Whatever takes longer is a hang.
   TimeNs patience = 10 * kSecond;
 };

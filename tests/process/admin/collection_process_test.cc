@@ -110,7 +110,7 @@ TEST_F(CollectionProcess, FromCreateToDrop) {
   EXPECT_EQ(table.output,
             "query  from     document     score  in common  its tokens\n"
             "    0  query10         0         1          3           3\n"
-            "    0  query10         1  0.666667          2           3\n"
+            "    0  query10         1  0.666666          2           3\n"
             "    1  query2          -         -          -           -\n");
 
   // A CSR pair behind what is there, then a row a document.

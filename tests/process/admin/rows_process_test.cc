@@ -37,7 +37,7 @@ class AdminRows : public AdminFixture {
   void FillTable(uint32_t dim, size_t rows) {
     RemoteStoreOptions options;
     options.cluster_id = Hash64(std::string_view("admin-test"));
-    const json status = AdminJson({"status"}, 3);
+    const json status = AdminJson({"status"});
     for (const json& node : status.at("nodes")) {
       if (node.at("role") == "server") options.servers.push_back(node.at("address"));
     }

@@ -39,7 +39,8 @@ struct PullLanes : LaneExchange {
     counts.push_back(part.count);
     std::vector<float> rows;
     std::vector<uint8_t> exists;
-    for (const uint64_t key : wire::ReadKeys(part.payload.at(0), part.count).value()) {
+    const std::vector<uint64_t> keys = wire::ReadKeys(part.payload.at(0), part.count).value();
+    for (const uint64_t key : keys) {
       EXPECT_EQ(Map().LaneOf(key), part.lane);
       exists.push_back(key % 2);
       rows.push_back(key % 2 == 0 ? 0.0F : static_cast<float>(key));
