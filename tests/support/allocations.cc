@@ -50,6 +50,14 @@ void* Take(size_t bytes, size_t alignment) {
   }
 }
 
+void* TakeOrNull(size_t bytes) {
+  try {
+    return Take(bytes, 1);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void Give(void* memory) {
   if (memory == nullptr) return;
   held -= malloc_usable_size(memory);
@@ -87,6 +95,15 @@ void* operator new(size_t bytes, std::align_val_t alignment) {
 void* operator new[](size_t bytes, std::align_val_t alignment) {
   return strata::test::Take(bytes, static_cast<size_t>(alignment));
 }
+// Sanitizers have their own of these, too, and would find what one gave and another took back.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return strata::test::TakeOrNull(bytes);
+}
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
+  return strata::test::TakeOrNull(bytes);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept { strata::test::Give(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { strata::test::Give(memory); }
 void operator delete(void* memory) noexcept { strata::test::Give(memory); }
 void operator delete[](void* memory) noexcept { strata::test::Give(memory); }
 void operator delete(void* memory, size_t) noexcept { strata::test::Give(memory); }
