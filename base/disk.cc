@@ -30,8 +30,8 @@ Status MakeDurableFolder(Disk& disk, const std::string& path) {
   std::vector<std::string> missing;  // the deepest first
   std::string there = path;
   for (; there != above(there) && is_missing(there); there = above(there)) missing.push_back(there);
-  // What is there may have been made a moment ago, by somebody who died; or long ago, where this
-  // process has no right to look.
+  // A process that died may have made this folder and not synced the one above it. An error is
+  // ignored: this process may have no right to open a folder that has existed for long.
   static_cast<void>(disk.SyncFolder(above(there)));
   for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
     STRATA_TRY(disk.MakeFolder(*folder));

@@ -108,7 +108,7 @@ Status MakeDurableFolder(Disk& disk, const std::string& path);
 
 // The whole file. kRefused when it is larger than `bytes_max` (nothing is read then).
 Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes_max);
-// Of a file that holds a secret. kRefused: others may read or change it.
+// Checks a file that holds a secret. kRefused: other users may read or change it.
 Status CheckClosedToOthers(Disk& disk, const std::string& path);
 // ReplaceableFile::Replace (base/replaceable_file.h), of a file for which no room is kept.
 Status WriteFileAtomically(Disk& disk, const std::string& path, std::string_view content);

@@ -18,6 +18,16 @@ constexpr uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// The inverse of Mix64: its steps backwards, with the inverses of its factors modulo 2^64.
+constexpr uint64_t Unmix64(uint64_t hash) {
+  hash ^= (hash >> 31) ^ (hash >> 62);
+  hash *= 0x319642b2d24d8ec3ULL;
+  hash ^= (hash >> 27) ^ (hash >> 54);
+  hash *= 0x96de1b173f119089ULL;
+  hash ^= (hash >> 30) ^ (hash >> 60);
+  return hash - 0x9e3779b97f4a7c15ULL;
+}
+
 // The same with a secret, which makes places in memory that nobody can foresee
 // (base/seeded_hash.h): a bijection for each seed. The order of these is the order that tables in
 // memory have (RowIndex): who asks for many keys in that order goes through their index from front

@@ -11,7 +11,7 @@ std::string HumanCount(uint64_t count);    // 1,234,567
 std::string HumanBytes(uint64_t bytes);    // 17 B, 4.0 KiB, 1.5 GiB
 std::string HumanSeconds(double seconds);  // 0.3s, 42s, 5m07s, 3h04m, 2d05h
 std::string HumanRate(double rate);        // 1,234, 12, 0.4: what is not 0 does not read as 0
-// Of a share from 0 to 1, rounded: 100 for all of it alone.
+// Rounds a share from 0 to 1 to a percentage. Only a share of 1 gives 100.
 int WholePercent(double share);
 // 1 row, 1,234 rows: for nouns with a plural in s.
 std::string Counted(uint64_t count, std::string_view noun);

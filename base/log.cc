@@ -81,7 +81,7 @@ std::shared_ptr<spdlog::logger>& Logger() {
   return logger;
 }
 
-// Of the logger, when it has one.
+// Holds the file that the logger writes to; null when it writes to stderr alone.
 std::shared_ptr<FileSink>& LogFile() {
   static std::shared_ptr<FileSink> file;
   return file;

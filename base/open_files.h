@@ -7,7 +7,7 @@ namespace strata {
 
 // Thread-safe, as long as nobody raises it.
 uint64_t OpenFilesLimit();
-// As far as the system lets this process without asking anybody.
+// Raises the limit as far as this process may raise it without privileges.
 void RaiseOpenFilesLimit();
 
 }  // namespace strata

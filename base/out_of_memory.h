@@ -1,7 +1,9 @@
-// What happens when the machine gives no memory. What is done for one request ends with an error:
-// OrOutOfMemory, or a catch of std::bad_alloc at the edge of a request, makes it one. What may not
-// end half way (a change whose record is in a log, what several requests share) runs inside
-// MustAllocate: allocations that fail there are tried again with what was kept for this.
+// These functions say what becomes of work when the machine gives no memory.
+//
+// Work for one request ends with an error: OrOutOfMemory, or a catch of std::bad_alloc around the
+// request, turns the exception into one. Work that may not end half way runs inside MustAllocate: a
+// change whose record is in a log, or work that several requests share. An allocation that fails
+// there is tried again with memory that was kept for this.
 #pragma once
 
 #include <cstddef>

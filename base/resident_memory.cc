@@ -1,5 +1,6 @@
 #include "base/resident_memory.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,9 +9,12 @@
 
 namespace strata {
 
-uint64_t ResidentBytes() {
+uint64_t ResidentBytes() { return ResidentBytesOf(getpid()); }
+
+uint64_t ResidentBytesOf(pid_t process) {
   // The second field of proc(5)'s statm, in pages.
-  const Result<std::string> statm = ReadFile(RealDisk(), "/proc/self/statm", 4096);
+  const Result<std::string> statm =
+      ReadFile(RealDisk(), fmt::format("/proc/{}/statm", process), 4096);
   if (!statm.ok()) return 0;
   const size_t space = statm->find(' ');
   if (space == std::string::npos) return 0;

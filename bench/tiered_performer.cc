@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/print.h"
+#include "base/resident_memory.h"
 #include "bench/workload.h"
 
 namespace strata::bench {
@@ -47,13 +46,6 @@ uint64_t ResidentMax() {
   return static_cast<uint64_t>(usage.ru_maxrss) << 10;
 }
 
-uint64_t ResidentNow() {
-  const auto text = ReadFile(RealDisk(), "/proc/self/statm", 4096);
-  uint64_t size = 0, resident = 0;
-  if (!text.ok() || sscanf(text->c_str(), "%lu %lu", &size, &resident) != 2) return 0;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 TieredPerformer::TieredPerformer(const TieredShape& shape, const TieredFiles& files,
                                  TieredHolder& holder)
     : shape_(shape), files_(files), holder_(holder), out_(kTieredBatch * kTieredDim) {
@@ -69,7 +61,7 @@ Status TieredPerformer::Do(const TieredOrder& order, TieredAnswer& answer) {
   if (order.kind == TieredOrder::kFill) STRATA_TRY(Fill());
   if (order.kind == TieredOrder::kWarmUp) STRATA_TRY(WarmUp());
   if (order.kind == TieredOrder::kRun) STRATA_TRY(Run(order, answer));
-  answer.resident = ResidentNow();
+  answer.resident = ResidentBytes();
   answer.resident_max = ResidentMax();
   if (order.kind == TieredOrder::kCheck) STRATA_TRY(Check(answer));
   answer.seconds = SecondsSince(begin);

@@ -59,8 +59,7 @@ class TieredPerformer {
   uint64_t step_ = 0;
 };
 
-// Of the whole process, in bytes.
-uint64_t ResidentNow();
+// The most that the whole process had in memory so far, in bytes.
 uint64_t ResidentMax();
 
 }  // namespace strata::bench

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/print.h"
+#include "base/resident_memory.h"
 #include "bench/figure.h"
 #include "bench/measure.h"
 #include "bench/tiered_contender.h"
@@ -50,7 +51,7 @@ class Race {
   Status Start() {
     if (folder_.path.empty()) return Failed("no folder for the tables can be made");
     PrintStderr("{} rows of {} bytes; a process without a table: {} MB resident\n", shape_.rows,
-                SchemaOf(TieredSpec()).row_bytes(), ResidentNow() >> 20);
+                SchemaOf(TieredSpec()).row_bytes(), ResidentBytes() >> 20);
     STRATA_TRY(Add("tiered", MakeTiered(shape_.budget)));
     STRATA_TRY(Add("RocksDB MultiGet/Write", MakeRocksAlone(shape_.budget)));
     STRATA_TRY(Add("in memory", MakeInMemory()));

@@ -59,7 +59,7 @@ void AddOwners(const CLI::App& app, const std::string& flag, const std::string& 
   }
 }
 
-// As given: "collection search".
+// The subcommands that were given, such as "collection search".
 std::string GivenCommand(const CLI::App& app) {
   std::string path;
   for (const CLI::App* at = &app; !at->get_subcommands().empty();) {

@@ -82,7 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   bool waits() const { return waits_; }  // for a request
-  // What it waits for ends with an error, and so does it.
+  // Closes the connection; the read or write that it waits for then ends with an error.
   void Close() {
     Leave();
     stream_.close();

@@ -35,8 +35,8 @@ struct WorkerPlace {
 
 // In this order: clues.rank; the launcher's variables; the one entry that is this machine. A list
 // without workers is completed from a Slurm job's nodes; those of torchrun meet at its master.
-// kInvalid when there is no place, and when
-// launcher and list disagree on how many workers there are.
+// kInvalid when there is no place, and when launcher and list disagree on how many workers there
+// are.
 Result<WorkerPlace> FindWorkerPlace(const MachineList& list, const PlaceClues& clues);
 
 // Of this process, and this machine.

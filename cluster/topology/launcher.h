@@ -23,9 +23,8 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 //   kSlurm       SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS
 //   kOpenMpi     OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE
 //   kPmi         PMI_RANK, PMI_SIZE; or PMIX_RANK, which comes without a size
-//   kTorchrun    RANK, WORLD_SIZE, with MASTER_ADDR and MASTER_PORT: their names are common words,
-//   so
-//                that they count only where all four are set
+//   kTorchrun    RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; as others use these names too, they
+//                count only where all four are set
 //   kKubernetes  JOB_COMPLETION_INDEX of an indexed Job; else the ordinal at the end of the host
 //                name in a pod of a StatefulSet, which never contradicts the others: it numbers
 //                hosts, and they number processes

@@ -3,8 +3,9 @@
 //                         exists, and all that it names is whole and on stable storage
 //   server-S-lane-L.part  what a lane saved (checkpoint_part.h)
 //   attachment-NAME       bytes of the job: dense part, reader positions
-//   manifest.retired      the manifest, while a retirement looks whether a lane needs the
-//   checkpoint needed-server-S-lane-L  empty: the log of that lane needs the checkpoint
+//   manifest.retired      the manifest, while a retirement looks for lanes that need it
+//   needed-server-S-lane-L
+//                         empty: the log of that lane needs the checkpoint
 // The header line is that of sealed_json.h, of the kind "strata-checkpoint".
 #pragma once
 

@@ -10,6 +10,7 @@
 
 #include "base/message_port.h"
 #include "base/status.h"
+#include "proto/wire/header.h"
 
 namespace strata::wire {
 
@@ -33,6 +34,8 @@ Result<std::vector<CollectionDefinition>> DecodeCollections(std::span<const std:
 // A 64-bit hash of the name, for Header::SetName; its ShortId is never 0. Two collections with the
 // same ShortId cannot both exist.
 uint64_t CollectionIdOf(std::string_view name);
+// What messages and servers go by.
+inline uint32_t ShortCollectionId(std::string_view name) { return ShortId(CollectionIdOf(name)); }
 
 // What a SEARCH looks for, for all of its queries.
 struct SearchTerms {

@@ -77,8 +77,7 @@ Status ServerLink::AnotherCopy(const wire::ShardMap& cluster, uint32_t nonce) co
   return Lost(fmt::format(
       "{} serves another copy of its data folder: the same boot has drawn {:#010x} there and "
       "{:#010x} here; of shards {}, any of {} of this client may be gone; start the job again, "
-      "from "
-      "a checkpoint",
+      "from a checkpoint",
       Name(), nonce, boot_nonce, ShardRanges(cluster, index),
       Counted(writes_acknowledged, "acknowledged write")));
 }

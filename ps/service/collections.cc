@@ -48,7 +48,7 @@ Status CheckSame(const wire::CollectionDefinition& present,
   if (present.name != wanted.name) {
     return AlreadyExists(fmt::format(
         "the names '{}' and '{}' have the same collection id {:#010x}; use another name",
-        wanted.name, present.name, wire::ShortId(wire::CollectionIdOf(wanted.name))));
+        wanted.name, present.name, wire::ShortCollectionId(wanted.name)));
   }
   if (present.attributes == wanted.attributes) {
     return AlreadyExists(fmt::format(
@@ -126,8 +126,7 @@ Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_TRY(CheckKeepsCollections(lane));
   STRATA_ASSIGN(const wire::CollectionDefinition definition, DecodeDefinition(lane, request));
-  const auto found =
-      lane.collections.of_id.find(wire::ShortId(wire::CollectionIdOf(definition.name)));
+  const auto found = lane.collections.of_id.find(wire::ShortCollectionId(definition.name));
   if (found != lane.collections.of_id.end()) {
     STRATA_TRY(CheckSame(found->second->definition(), definition));
     STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));

@@ -34,10 +34,10 @@ class DataFolder {
   };
 
   // Locks the folder, which is made when there is none, and begins the next boot, or the first of a
-  // new lineage. kRefused: another process uses it (its id
-  // is named), or it is another cluster's, rank's or shape's; kCorrupt: it holds logs but no
-  // identity, or a damaged one; kDiskFull: there is no room for the first segments of the lanes'
-  // logs, of `segment_bytes` each, and nothing was begun.
+  // new lineage. kRefused: another process uses it (its id is named), or it is another cluster's,
+  // rank's or shape's. kCorrupt: it holds logs but no identity, or a damaged one. kDiskFull: there
+  // is no room for the first segments of the lanes' logs, of `segment_bytes` each, and nothing was
+  // begun.
   static Result<std::unique_ptr<DataFolder>> Open(Disk& disk, const std::string& path,
                                                   const Owner& owner, const Draw& draw,
                                                   uint64_t segment_bytes);

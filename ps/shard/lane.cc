@@ -167,9 +167,8 @@ Status Lane::CheckLife(const wire::Header& request) const {
   if (nonce == request.boot_nonce) return {};
   return Lost(fmt::format(
       "server {} serves another copy of its data folder: boot {} of it has the nonce {:#010x} "
-      "here, "
-      "and the client knows {:#010x}; writes that were acknowledged since the copy was made are "
-      "not here",
+      "here, and the client knows {:#010x}; writes that were acknowledged since the copy was made "
+      "are not here",
       state_.config.name.server, asked, nonce, request.boot_nonce));
 }
 

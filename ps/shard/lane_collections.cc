@@ -354,7 +354,7 @@ Result<ItemsNote> DecodeItemsNote(std::span<const std::byte> body) {
 }
 
 void LaneCollections::Put(const std::shared_ptr<Collection>& collection) {
-  of_id[wire::ShortId(wire::CollectionIdOf(collection->definition().name))] = collection;
+  of_id[wire::ShortCollectionId(collection->definition().name)] = collection;
   if (collection->logged() != nullptr) logs->Add(collection->logged());
   if (copies != nullptr) copies->Keep(collection->definition());
 }
@@ -377,7 +377,7 @@ const Collection* LaneCollections::OfInstance(uint64_t instance) const {
 wire::CollectionStatsReply LaneCollections::StatsOf(const Collection& collection) const {
   wire::CollectionStatsReply stats = collection.Stats();
   if (copies != nullptr) {
-    copies->AddStats(wire::ShortId(wire::CollectionIdOf(collection.definition().name)), &stats);
+    copies->AddStats(wire::ShortCollectionId(collection.definition().name), &stats);
   }
   return stats;
 }

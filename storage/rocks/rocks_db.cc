@@ -138,16 +138,7 @@ class CursorOfDb : public RocksCursor {
 }  // namespace
 
 uint64_t ColdHashOf(Key key) { return Mix64(key); }
-
-// The steps of Mix64 backwards; the factors are the inverses of its own modulo 2^64.
-Key KeyOfColdHash(uint64_t hash) {
-  hash ^= (hash >> 31) ^ (hash >> 62);
-  hash *= 0x319642b2d24d8ec3ULL;
-  hash ^= (hash >> 27) ^ (hash >> 54);
-  hash *= 0x96de1b173f119089ULL;
-  hash ^= (hash >> 30) ^ (hash >> 60);
-  return hash - 0x9e3779b97f4a7c15ULL;
-}
+Key KeyOfColdHash(uint64_t hash) { return Unmix64(hash); }
 
 // Nothing lies above the highest hash, so no end can be told behind it.
 bool AppendOrder::Take(Key key) {

@@ -29,12 +29,20 @@ void TieredTable::OrderForScans() const {
   }
 }
 
-// A scan that is alone needs the order no more at its end. Where there are several, it stays until
-// no page was asked for during many operations.
+// A scan that is alone needs the order no more at its end. Where there are several, ForgetOldScans
+// ends it.
 void TieredTable::EndScanPage(const ScanPage& page) const {
   scan_next_ = page.cursor;
   scan_tick_ = tick_;
   if (page.done && !scan_is_shared_) scan_order_.Clear();
+}
+
+// The order goes when no page was asked for during many operations. It also goes when keys that
+// were made again and again have let it grow by far more than the rows.
+void TieredTable::ForgetOldScans() {
+  constexpr uint32_t kScanIdle = 65'536;
+  const bool is_old = tick_ - scan_tick_ > kScanIdle;
+  if (is_old || scan_order_.size() > 2 * warm_.rows() + kScanIdle) scan_order_.Clear();
 }
 
 // Rows may move between the pages, so each page takes a range of hashes out of both tiers. A row

@@ -270,13 +270,6 @@ uint64_t TieredTable::MakeRow(Key key) {
   return row;
 }
 
-// Or those whose order has grown by far more than the rows: keys that were made again and again.
-void TieredTable::ForgetOldScans() {
-  constexpr uint32_t kScanIdle = 65'536;
-  const bool is_old = tick_ - scan_tick_ > kScanIdle;
-  if (is_old || scan_order_.size() > 2 * warm_.rows() + kScanIdle) scan_order_.Clear();
-}
-
 void TieredTable::Stepped(uint64_t step) {
   NoteStep(step);
   NoteExpired();

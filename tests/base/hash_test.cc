@@ -16,6 +16,14 @@ TEST(HashTest, Mix64IsFrozen) {
   EXPECT_EQ(Mix64(1), 0x910a2dec89025cc1ULL);
 }
 
+TEST(HashTest, Unmix64UndoesMix64) {
+  static_assert(Mix64(Unmix64(0x123456789abcdef0ULL)) == 0x123456789abcdef0ULL);
+  for (uint64_t x = 1; x != 0; x <<= 1) {
+    EXPECT_EQ(Unmix64(Mix64(x)), x);
+    EXPECT_EQ(Mix64(Unmix64(x)), x);
+  }
+}
+
 TEST(HashTest, Mix64Avalanches) {
   // Each bit of the input flips about half of the output's bits.
   for (int bit = 0; bit < 64; ++bit) {

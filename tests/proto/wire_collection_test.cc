@@ -59,7 +59,7 @@ TEST(WireCollections, Definitions) {
 TEST(WireCollections, IdsAreFrozen) {
   EXPECT_EQ(CollectionIdOf("baskets"), CollectionIdOf("baskets"));
   EXPECT_NE(CollectionIdOf("baskets"), CollectionIdOf("basket"));
-  EXPECT_EQ(ShortId(CollectionIdOf("baskets")), 0x85851a28U);
+  EXPECT_EQ(ShortCollectionId("baskets"), 0x85851a28U);
 }
 
 TEST(WireCollections, SearchTerms) {

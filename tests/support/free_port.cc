@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <fstream>
 #include <string>
 
 #include "base/status.h"
+#include "tests/support/abstract_address.h"
 
 namespace strata {
 namespace {
@@ -42,12 +41,8 @@ Range QuietPorts() {
 bool Reserve(int number) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   STRATA_CHECK(fd >= 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = fmt::format("strata-test-port-{}", number);
-  std::copy(name.begin(), name.end(), address.sun_path + 1);  // a zero before it: no file
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return true;
+  const test::AbstractAddress address(fmt::format("strata-test-port-{}", number));
+  if (bind(fd, address.get(), address.size()) == 0) return true;
   close(fd);
   return false;
 }

@@ -144,8 +144,8 @@ def soak_fuzz(cycles, jobs):
 
 def shares(kind, count, jobs):
     """What each instance of a kind's program does of `count`: their sum. Each instance of client has
-    its cycles go round all kinds of kills. links and hostile have
-    times, of which no sum says anything; sets takes all cores."""
+    its cycles go round all kinds of kills. links and hostile have times, of which no sum says anything;
+    sets takes all cores."""
     least = CALLER_KINDS if kind == "client" else 1
     instances = 1 if kind in ("hostile", "links", "sets", "sim") else max(1, min(count // least, max(2, jobs)))
     return [count // instances + (one < count % instances) for one in range(instances)]

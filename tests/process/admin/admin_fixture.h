@@ -11,9 +11,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
+#include "ps/client/remote_store.h"
 #include "tests/support/free_port.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_folder.h"
@@ -71,6 +74,17 @@ class AdminFixture : public ::testing::Test {
     EXPECT_EQ(result.end.code, code) << result.errors;
     EXPECT_EQ(result.output.find('\n'), result.output.size() - 1) << result.output;
     return nlohmann::json::parse(result.output, nullptr, false);
+  }
+
+  // For a client of both servers.
+  RemoteStoreOptions StoreOptions() {
+    RemoteStoreOptions options;
+    const nlohmann::json status = AdminJson({"status"});
+    for (const nlohmann::json& node : status.at("nodes")) {
+      if (node.at("role") == "server") options.servers.push_back(node.at("address"));
+    }
+    options.cluster_id = Hash64(std::string_view("admin-test"));
+    return options;
   }
 
   TempFolder folder_;

@@ -198,13 +198,7 @@ TEST_F(AdminProcess, ShutdownOfAServerThatHangsCostsTheTimeoutOnly) {
 }
 
 TEST_F(AdminProcess, ClientsAreListedAndOneThatIsEvictedIsAnsweredSo) {
-  RemoteStoreOptions options;
-  const json status = AdminJson({"status"});
-  for (const json& node : status.at("nodes")) {
-    if (node.at("role") == "server") options.servers.push_back(node.at("address"));
-  }
-  options.cluster_id = Hash64(std::string_view("admin-test"));
-  auto store = RemoteStore::Connect(options);
+  auto store = RemoteStore::Connect(StoreOptions());
   ASSERT_TRUE(store.ok()) << store.status().ToString();
   TableSpec spec;
   spec.name = "t";
@@ -230,13 +224,7 @@ TEST_F(AdminProcess, ADrainThatIsNotDoneInTimeIsNoLostServer) {
   // The push of one rank of two: its step has begun, but never closes.
   const std::vector<Key> keys = {1, 2, 3, 4};
   const std::vector<float> gradients(keys.size(), 1);
-  RemoteStoreOptions options;
-  const json status = AdminJson({"status"});
-  for (const json& node : status.at("nodes")) {
-    if (node.at("role") == "server") options.servers.push_back(node.at("address"));
-  }
-  options.cluster_id = Hash64(std::string_view("admin-test"));
-  auto store = RemoteStore::Connect(options);
+  auto store = RemoteStore::Connect(StoreOptions());
   ASSERT_TRUE(store.ok()) << store.status().ToString();
   TableSpec spec;
   spec.name = "t";

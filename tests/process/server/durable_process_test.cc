@@ -169,7 +169,6 @@ TableSpec ZeroSpec() {
   return spec;
 }
 
-// More rows than memory has room for: each is pushed to twice, before and after the server died.
 TEST(DurableServer, CheckpointsWithoutAnIdentityAreSaid) {
   const TempFolder folder;
   std::filesystem::create_directories(folder.File("data/checkpoints"));
@@ -180,6 +179,7 @@ TEST(DurableServer, CheckpointsWithoutAnIdentityAreSaid) {
                         " exists: the server starts without tables"));
 }
 
+// More rows than memory has room for: each is pushed to twice, before and after the server died.
 TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
   constexpr size_t kBatch = 10'000, kBatches = 20;
   const TempFolder folder;

@@ -2,14 +2,13 @@
 // and nobody else notices.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <string>
 
-#include "base/disk.h"
+#include "base/resident_memory.h"
 #include "ps/client/remote_store.h"
 #include "ps/net/zmq_port.h"
 #include "tests/process/server/daemon.h"
@@ -23,12 +22,10 @@ constexpr uint64_t kQueueMemory = 32 * kMiB;
 // The allocator's reserve, ZeroMQ's buffers, and what the other client has under way.
 constexpr uint64_t kRest = 32 * kMiB;
 
-uint64_t ResidentBytesOf(pid_t pid) {
-  const auto statm = ReadFile(RealDisk(), fmt::format("/proc/{}/statm", pid), 4096);
-  EXPECT_TRUE(statm.ok()) << statm.status().ToString();
-  if (!statm.ok()) return 0;
-  return std::strtoull(statm->c_str() + statm->find(' '), nullptr, 10) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+uint64_t ResidentBytesOfServer(Daemon& daemon) {
+  const uint64_t bytes = ResidentBytesOf(daemon.process().pid());
+  EXPECT_GT(bytes, 0U) << "it cannot be read";
+  return bytes;
 }
 
 // The server is measured, and not AddressSanitizer, which keeps 256 MiB of freed memory for a
@@ -79,7 +76,7 @@ TEST(ServerProcess, AClientThatNeverReadsCostsNoMoreThanTheQueuesMemory) {
   ASSERT_TRUE(context.ok());
   auto silent = ZmqDealerPort::Create(*context, {.linger = 0});
   ASSERT_TRUE(silent.ok());
-  const uint64_t before = ResidentBytesOf(daemon.process().pid());
+  const uint64_t before = ResidentBytesOfServer(daemon);
   uint64_t most = before;
   constexpr uint64_t kPulls = 1000;  // 2 GB of answers
   for (uint64_t i = 1; i <= kPulls; ++i) {
@@ -88,7 +85,7 @@ TEST(ServerProcess, AClientThatNeverReadsCostsNoMoreThanTheQueuesMemory) {
     if (i % 10 != 0) continue;
     const Status status = pull();
     ASSERT_TRUE(status.ok()) << status.ToString();
-    most = std::max(most, ResidentBytesOf(daemon.process().pid()));
+    most = std::max(most, ResidentBytesOfServer(daemon));
   }
   const uint64_t growth = most - before;
   fmt::print("resident memory of the server: {} MiB, with the silent client at most {} MiB more\n",

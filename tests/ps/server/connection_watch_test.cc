@@ -42,20 +42,10 @@ struct Listener {
   }
 };
 
-// Speaks ZeroMQ as far as frames.
-void BecomeDealer(const RawPeer& raw) {
-  raw.Greet();
-  const std::string ready =
-      std::string("\x05READY") + "\x0bSocket-Type" + std::string("\0\0\0\x06", 4) + "DEALER";
-  std::vector<uint8_t> bytes = {4, static_cast<uint8_t>(ready.size())};
-  bytes.insert(bytes.end(), ready.begin(), ready.end());
-  raw.Write(bytes);
-}
-
 std::vector<uint8_t> LongFrame(size_t size, bool more) {
-  std::vector<uint8_t> frame(9 + size);
-  frame[0] = more ? 3 : 2;
-  for (size_t i = 0; i < 8; ++i) frame[1 + i] = static_cast<uint8_t>(size >> (56 - 8 * i));
+  const std::string head = test::ZmtpLongHead(size, more);
+  std::vector<uint8_t> frame(head.begin(), head.end());
+  frame.resize(head.size() + size);
   return frame;
 }
 
@@ -81,7 +71,7 @@ TEST(ConnectionWatch, AMessageWithoutAnEndEndsItsConnection) {
   std::atomic<size_t> sent = 0;
   std::atomic<bool> over = false;
   std::jthread sender([&] {
-    BecomeDealer(raw);
+    raw.GreetAsDealer();
     const std::vector<uint8_t> frame = LongFrame(4 * kMebibyte, true);
     while (sent < 2048 * kMebibyte && SendAll(raw, frame)) sent += frame.size();
     over = true;
@@ -104,7 +94,7 @@ TEST(ConnectionWatch, ConnectionsThatTogetherHoldTooMuchAreEndedUntilTheyDoNot) 
     begun.resize(16 * kMebibyte);
     for (int i = 0; i < 12; ++i) {
       peers.push_back(std::make_unique<RawPeer>(listener.router->port()));
-      BecomeDealer(*peers.back());
+      peers.back()->GreetAsDealer();
       SendAll(*peers.back(), begun);
     }
     over = true;
@@ -118,7 +108,7 @@ TEST(ConnectionWatch, LegalMessagesHoweverLargeAndManyEndNoConnection) {
   Listener listener;
   const RawPeer raw(listener.router->port());
   std::jthread sender([&] {
-    BecomeDealer(raw);
+    raw.GreetAsDealer();
     const std::vector<uint8_t> large = LongFrame(60 * kMebibyte, false);
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(SendAll(raw, large));
     std::vector<uint8_t> small;
@@ -133,7 +123,7 @@ TEST(ConnectionWatch, LegalMessagesHoweverLargeAndManyEndNoConnection) {
 TEST(ConnectionWatch, ANewConnectionTakesThePlaceOfTheOneThatSaidNothingForLongest) {
   Listener listener(8);  // four of them from one address
   const RawPeer talks(listener.router->port());
-  BecomeDealer(talks);
+  talks.GreetAsDealer();
   ASSERT_TRUE(SendAll(talks, std::vector<uint8_t>{0, 1, 7}));
   size_t messages = 0;
   ASSERT_TRUE(listener.ReceiveUntil([&] { return messages == 1; }, &messages));
@@ -154,7 +144,7 @@ TEST(ConnectionWatch, ConnectionsThatEndMakeRoom) {
   Listener listener(8);
   for (int i = 0; i < 50; ++i) {
     const RawPeer raw(listener.router->port());
-    BecomeDealer(raw);
+    raw.GreetAsDealer();
     ASSERT_TRUE(SendAll(raw, std::vector<uint8_t>{0, 1, 7}));
     size_t messages = 0;
     ASSERT_TRUE(listener.ReceiveUntil([&] { return messages == 1; }, &messages));

@@ -69,6 +69,13 @@ struct Scripted {
   explicit Scripted(std::unique_ptr<ScriptedPort> script) : port(script.get()) {
     lane = std::make_unique<LaneThread>(std::move(script), TestLaneConfig(), metrics, clock);
   }
+
+  void RunUntilAnswered(const std::string& peer) {
+    ASSERT_TRUE(lane->Start("lane").ok());
+    port->WaitFor(peer);
+    lane->Stop();
+    lane->Join();
+  }
 };
 
 void AddRequests(ScriptedPort* port, const std::string& peer, wire::Command command, size_t count) {
@@ -85,10 +92,7 @@ TEST(LaneThread, APingIsAnsweredBeforeTheWorkThatWaits) {
   AddRequests(script.get(), "hog", wire::Command::kPull, 500);
   AddRequests(script.get(), "other", wire::Command::kPing, 1);
   Scripted scripted(std::move(script));
-  ASSERT_TRUE(scripted.lane->Start("lane").ok());
-  scripted.port->WaitFor("other");
-  scripted.lane->Stop();
-  scripted.lane->Join();
+  ASSERT_NO_FATAL_FAILURE(scripted.RunUntilAnswered("other"));
   EXPECT_EQ(scripted.port->answered[0], "other");
 }
 
@@ -97,10 +101,7 @@ TEST(LaneThread, AClientsRequestIsAnsweredAfterOneOfTheHogs) {
   AddRequests(script.get(), "hog", wire::Command::kPull, 500);
   AddRequests(script.get(), "other", wire::Command::kPull, 1);
   Scripted scripted(std::move(script));
-  ASSERT_TRUE(scripted.lane->Start("lane").ok());
-  scripted.port->WaitFor("other");
-  scripted.lane->Stop();
-  scripted.lane->Join();
+  ASSERT_NO_FATAL_FAILURE(scripted.RunUntilAnswered("other"));
   EXPECT_EQ(scripted.port->answered[1], "other");
 }
 
@@ -110,10 +111,7 @@ TEST(LaneThread, TheWorkOfAClientThatIsGoneIsNotDone) {
   AddRequests(script.get(), "hog", wire::Command::kPull, 500);
   AddRequests(script.get(), "other", wire::Command::kStats, 1);
   Scripted scripted(std::move(script));
-  ASSERT_TRUE(scripted.lane->Start("lane").ok());
-  scripted.port->WaitFor("other");
-  scripted.lane->Stop();
-  scripted.lane->Join();
+  ASSERT_NO_FATAL_FAILURE(scripted.RunUntilAnswered("other"));
   EXPECT_EQ(std::ranges::count(scripted.port->answered, "hog"), 1);
   EXPECT_EQ(scripted.metrics.dropped.Value(), 499U);
 }
@@ -128,10 +126,7 @@ TEST(LaneThread, WhatExceedsAClientsCreditByFarIsRefusedAndCounted) {
   }
   AddRequests(script.get(), "other", wire::Command::kStats, 1);
   Scripted scripted(std::move(script));
-  ASSERT_TRUE(scripted.lane->Start("lane").ok());
-  scripted.port->WaitFor("other");
-  scripted.lane->Stop();
-  scripted.lane->Join();
+  ASSERT_NO_FATAL_FAILURE(scripted.RunUntilAnswered("other"));
   EXPECT_EQ(scripted.metrics.RefusedFor(Refusal::kCredit).Value(), 92U);
 }
 

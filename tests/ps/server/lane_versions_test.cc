@@ -69,8 +69,8 @@ TEST_F(LaneVersions, AMessageOfALaterVersionIsAnsweredInTheNewest) {
 TEST_F(LaneVersions, TheNamesHaveTheSameId) {
   ASSERT_EQ(wire::ShortId(IdOf(kPresent)), wire::ShortId(IdOf(kAbsent)));
   ASSERT_NE(IdOf(kPresent), IdOf(kAbsent));
-  ASSERT_EQ(wire::ShortId(wire::CollectionIdOf(kPresentCollection)),
-            wire::ShortId(wire::CollectionIdOf(kAbsentCollection)));
+  ASSERT_EQ(wire::ShortCollectionId(kPresentCollection),
+            wire::ShortCollectionId(kAbsentCollection));
 }
 
 TEST_F(LaneVersions, EveryCommandThatNamesChecksTheName) {

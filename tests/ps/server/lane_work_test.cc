@@ -9,17 +9,14 @@
 #include "proto/format/item_change.h"
 #include "storage/memory/host_table.h"
 #include "tests/ps/server/lane_fixture.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 namespace {
 
 using wire::Command;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr TimeNs kLongest = 20 * kSecond;
-#else
-constexpr TimeNs kLongest = kSecond;
-#endif
+constexpr TimeNs kLongest = kSanitized ? 20 * kSecond : kSecond;
 
 struct BusyLane {
   std::unique_ptr<WorkPool> pool = WorkPool::Start("test", 0).value();

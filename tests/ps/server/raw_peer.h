@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
+#include <string_view>
+
+#include "tests/support/zmtp.h"
 
 namespace strata {
 
@@ -31,16 +33,18 @@ struct RawPeer {
   void Write(std::span<const uint8_t> bytes) const {
     send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
-  // The greeting of ZMTP 3.0 with the NULL mechanism (rfc.zeromq.org/spec/23), both ways.
+  void Write(std::string_view text) const {
+    Write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+  // ZeroMQ's greeting, both ways.
   void Greet() const {
-    std::vector<uint8_t> greeting(64, 0);
-    greeting[0] = 0xff;
-    greeting[9] = 0x7f;
-    greeting[10] = 3;
-    for (size_t i = 0; i < 4; ++i) greeting[12 + i] = static_cast<uint8_t>("NULL"[i]);
-    Write(greeting);
+    Write(test::ZmtpGreeting());
     uint8_t buffer[64];
     EXPECT_EQ(recv(descriptor, buffer, sizeof buffer, MSG_WAITALL), 64);
+  }
+  void GreetAsDealer() const {
+    Greet();
+    Write(test::ZmtpReadyOfDealer());
   }
   // Reads until the other side closes; false when it does not within the limit.
   bool ClosedByPeer() const {
@@ -57,7 +61,7 @@ struct RawPeer {
 inline std::string HttpGet(uint16_t port, const std::string& path) {
   const RawPeer peer(port);
   const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-  peer.Write({reinterpret_cast<const uint8_t*>(request.data()), request.size()});
+  peer.Write(request);
   std::string text;
   char buffer[4096];
   for (ssize_t got; (got = recv(peer.descriptor, buffer, sizeof buffer, 0)) > 0;) {

@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "ps/net/client_port.h"
 #include "ps/net/lane_port.h"
+#include "tests/support/abstract_address.h"
 #include "tests/support/wait_until.h"
 
 namespace strata {
@@ -30,13 +31,9 @@ using ::testing::HasSubstr;
 class RawClient {
  public:
   explicit RawClient(const std::string& endpoint) {
-    const std::string name = endpoint.substr(std::string_view("shm://").size());
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    std::ranges::copy(name, address.sun_path + 1);
-    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    const test::AbstractAddress address(endpoint.substr(std::string_view("shm://").size()));
     socket_ = OwnedFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(connect(socket_.get(), address.get(), address.size()), 0);
   }
   // True once the memory has come.
   bool TakeMemory() {
@@ -249,13 +246,10 @@ size_t OpenDescriptors() {
 
 // A listener that answers with as many descriptors as the room for one holds.
 TEST(SharedLinkDial, KeepsNoDescriptorThatItDoesNotExpect) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
   const std::string name = fmt::format("strata-test-{}-{}", getpid(), SystemRandom64());
-  std::ranges::copy(name, address.sun_path + 1);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const test::AbstractAddress address(name);
   const OwnedFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(bind(listener.get(), address.get(), address.size()), 0);
   ASSERT_EQ(listen(listener.get(), 4), 0);
   const size_t before = OpenDescriptors();
   for (int i = 0; i < 8; ++i) {

@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <utility>
 
+#include "base/hash.h"
 #include "proto/control/control.pb.h"
 #include "proto/format/item_change.h"
 #include "proto/wire/collection_payload.h"
 #include "ps/client/collections.h"
 #include "tests/proto/wire_samples.h"
 #include "tests/soak/table_calls.h"
+#include "tests/support/abstract_address.h"
 
 namespace strata::soak {
 namespace {
@@ -30,18 +30,6 @@ constexpr uint32_t kCommonToken = 1'000'000;  // of all documents
 
 TableSpec Wide() { return SumTable("hostile-wide", kWideDim); }
 TableSpec Narrow() { return SumTable("hostile-narrow", 1); }
-
-// Mix64's steps in reverse, with the inverses of its factors modulo 2^64.
-uint64_t Unmix64(uint64_t hash) {
-  const auto unshift = [](uint64_t value, int by) {
-    uint64_t out = value;
-    for (int done = by; done < 64; done += by) out = value ^ (out >> by);
-    return out;
-  };
-  hash = unshift(hash, 31) * 0x319642b2d24d8ec3U;
-  hash = unshift(hash, 27) * 0x96de1b173f119089U;
-  return unshift(hash, 30) - 0x9e3779b97f4a7c15U;
-}
 
 Frame Encoded(const std::vector<format::ItemChange>& changes) {
   std::vector<std::byte> bytes;
@@ -137,9 +125,17 @@ std::vector<format::ItemChange> HostilePeer::DocumentsOf(size_t lane, uint64_t c
   return changes;
 }
 
-void HostilePeer::Keep(RawLine line) {
+RawLine HostilePeer::Greeted(size_t lane) {
+  RawLine line = Dial(lane);
+  line.GreetAsDealer();
+  return line;
+}
+
+uint64_t HostilePeer::Keep(RawLine line) {
+  const uint64_t sent = line.sent();
   kept_.push_back(std::move(line));
   if (kept_.size() > kKept) kept_.pop_front();
+  return sent;
 }
 
 Frame HostilePeer::AnyBytes(size_t bytes_max) {
@@ -216,9 +212,8 @@ Message HostilePeer::AnyMessage() {
 
 uint64_t HostilePeer::Garbage() {
   RawLine line(AnyPort());
-  const uint64_t sent = line.Write(AnyBytes(65536).bytes());
-  Keep(std::move(line));
-  return sent;
+  line.Write(AnyBytes(65536).bytes());
+  return Keep(std::move(line));
 }
 
 uint64_t HostilePeer::HalfGreetings() {
@@ -227,8 +222,8 @@ uint64_t HostilePeer::HalfGreetings() {
     RawLine line = Dial(AnyLane());
     std::vector<std::byte> greeting(random_.Below(64), std::byte{0});
     if (!greeting.empty()) greeting[0] = std::byte{0xff};
-    sent += line.Write(greeting);
-    Keep(std::move(line));
+    line.Write(greeting);
+    sent += Keep(std::move(line));
   }
   return sent;
 }
@@ -240,48 +235,41 @@ uint64_t HostilePeer::IdleConnections() {
 }
 
 uint64_t HostilePeer::RandomMessages() {
-  RawLine line = Dial(AnyLane());
-  uint64_t sent = line.GreetAsDealer();
-  for (int i = 0; i < 100; ++i) sent += line.Send(AnyMessage());
-  Keep(std::move(line));
-  return sent;
+  RawLine line = Greeted(AnyLane());
+  for (int i = 0; i < 100; ++i) line.Send(AnyMessage());
+  return Keep(std::move(line));
 }
 
 // Numbers that are kept and only grow.
 uint64_t HostilePeer::LargeNumbers() {
   const size_t lane = AnyLane();
-  RawLine line = Dial(lane);
-  uint64_t sent = line.GreetAsDealer();
+  RawLine line = Greeted(lane);
   wire::Header ping = Request(Command::kPing);
   ping.cut = UINT32_MAX;
-  sent += line.Send(wire::Seal(ping, {}));
+  line.Send(wire::Seal(ping, {}));
   wire::Header cut = Request(Command::kCut);
   cut.cursor = UINT32_MAX - 1;
-  sent += line.Send(wire::Seal(cut, {}));
+  line.Send(wire::Seal(cut, {}));
   wire::Header push = Write(Command::kPush);
   push.step = push.sequence = push.settled_below = UINT64_MAX;
   push.count = 1;
   push.width = kWideDim;
-  sent += line.Send(wire::Seal(
+  line.Send(wire::Seal(
       push, {Frame::Own(KeysOf(lane, 1, 1000)), Frame::Own(std::vector<float>(kWideDim, 1.0F))}));
-  Keep(std::move(line));
-  return sent;
+  return Keep(std::move(line));
 }
 
 uint64_t HostilePeer::UnfinishedMessage() {
-  RawLine line = Dial(AnyLane());
-  uint64_t sent = line.GreetAsDealer();
+  RawLine line = Greeted(AnyLane());
   const Frame part = Frame::Own(std::vector<std::byte>(size_t{8} << 20, std::byte{1}));
-  for (int i = 0; i < 16; ++i) sent += line.Send({part}, true);
-  Keep(std::move(line));
-  return sent;
+  for (int i = 0; i < 16; ++i) line.Send({part}, true);
+  return Keep(std::move(line));
 }
 
 uint64_t HostilePeer::PullsNobodyReads() {
   constexpr uint32_t kKeys = 2000;
   const size_t lane = AnyLane();
-  RawLine line = Dial(lane);
-  uint64_t sent = line.GreetAsDealer();
+  RawLine line = Greeted(lane);
   const Frame frame = Frame::Own(KeysOf(lane, kKeys, 1'000'000));
   const wire::Header client = Request(Command::kPull);
   for (int i = 0; i < 300; ++i) {
@@ -289,33 +277,28 @@ uint64_t HostilePeer::PullsNobodyReads() {
     pull.request_id = random_.Next();
     pull.count = kKeys;
     pull.width = kWideDim;
-    sent += line.Send(wire::Seal(pull, {frame}));
+    line.Send(wire::Seal(pull, {frame}));
   }
-  Keep(std::move(line));
-  return sent;
+  return Keep(std::move(line));
 }
 
 uint64_t HostilePeer::Pushes() {
   constexpr uint32_t kKeys = 1000;
   const size_t lane = AnyLane();
-  RawLine line = Dial(lane);
-  uint64_t sent = line.GreetAsDealer();
+  RawLine line = Greeted(lane);
   for (int i = 0; i < 32; ++i) {
     wire::Header push = Write(Command::kPush);
     push.count = kKeys;
     push.width = kWideDim;
-    sent += line.Send(
-        wire::Seal(push, {Frame::Own(KeysOf(lane, kKeys, 20'000)),
-                          Frame::Own(std::vector<float>(size_t{kKeys} * kWideDim, 1.0F))}));
+    line.Send(wire::Seal(push, {Frame::Own(KeysOf(lane, kKeys, 20'000)),
+                                Frame::Own(std::vector<float>(size_t{kKeys} * kWideDim, 1.0F))}));
   }
-  Keep(std::move(line));
-  return sent;
+  return Keep(std::move(line));
 }
 
 // Pulls of a step that nobody closes, without a key.
 uint64_t HostilePeer::ParkedRequests() {
-  RawLine line = Dial(AnyLane());
-  uint64_t sent = line.GreetAsDealer();
+  RawLine line = Greeted(AnyLane());
   const wire::Header client = Request(Command::kPull);
   for (int i = 0; i < 5000; ++i) {
     wire::Header pull = client;
@@ -326,19 +309,17 @@ uint64_t HostilePeer::ParkedRequests() {
     pull.first_step = 1;
     pull.step = 2;
     pull.timeout_ms = 600'000;
-    sent += line.Send(wire::Seal(pull, {Frame::Own(std::vector<uint64_t>{})}));
+    line.Send(wire::Seal(pull, {Frame::Own(std::vector<uint64_t>{})}));
   }
-  Keep(std::move(line));
-  return sent;
+  return Keep(std::move(line));
 }
 
 uint64_t HostilePeer::Searches() {
   const size_t lane = AnyLane();
-  RawLine line = Dial(lane);
-  uint64_t sent = line.GreetAsDealer();
+  RawLine line = Greeted(lane);
   wire::Header change = Write(Command::kChangeItems);
   change.count = kDocuments;
-  sent += line.Send(wire::Seal(change, {Encoded(DocumentsOf(lane, kDocuments, 3))}));
+  line.Send(wire::Seal(change, {Encoded(DocumentsOf(lane, kDocuments, 3))}));
   wire::SearchQueries queries{.offsets = {0}, .tokens = {}};
   for (uint32_t q = 0; q < kQueries; ++q) {
     queries.tokens.push_back(kCommonToken);
@@ -349,12 +330,11 @@ uint64_t HostilePeer::Searches() {
   for (int i = 0; i < 10; ++i) {
     wire::Header search = Request(Command::kSearch);
     search.count = kQueries;
-    sent += line.Send(
+    line.Send(
         wire::Seal(search, {wire::EncodeSearchTerms(terms), wire::EncodeOffsets(queries.offsets),
                             wire::EncodeTokens(queries.tokens)}));
   }
-  Keep(std::move(line));
-  return sent;
+  return Keep(std::move(line));
 }
 
 // Keys whose hashes have the same upper bits.
@@ -364,16 +344,14 @@ uint64_t HostilePeer::CollidingKeys() {
   const uint64_t top = random_.Next() >> 24 << 24;
   for (uint64_t i = 0; i < kKeys; ++i) keys.push_back(Unmix64(top | i));
   uint64_t sent = 0;
-  for (const uint16_t port : target_.lane_ports) {  // one of them owns all
-    RawLine line(port);
-    sent += line.GreetAsDealer();
+  for (size_t lane = 0; lane < target_.lane_ports.size(); ++lane) {  // one of them owns all
+    RawLine line = Greeted(lane);
     wire::Header push = Write(Command::kPush);
     push.SetName(static_cast<uint64_t>(Narrow().id()));
     push.count = kKeys;
     push.width = 1;
-    sent += line.Send(
-        wire::Seal(push, {Frame::Own(keys), Frame::Own(std::vector<float>(kKeys, 1.0F))}));
-    Keep(std::move(line));
+    line.Send(wire::Seal(push, {Frame::Own(keys), Frame::Own(std::vector<float>(kKeys, 1.0F))}));
+    sent += Keep(std::move(line));
   }
   return sent;
 }
@@ -382,34 +360,32 @@ uint64_t HostilePeer::ClientsThatGo() {
   uint64_t sent = 0;
   for (int i = 0; i < 20; ++i) {
     const size_t lane = AnyLane();
-    RawLine line = Dial(lane);
-    sent += line.GreetAsDealer();
+    RawLine line = Greeted(lane);
     for (int c = 0; c < 20; ++c) {
       wire::Header put = Write(Command::kPut);
       put.SetName(static_cast<uint64_t>(Narrow().id()));
       put.count = put.width = 1;
-      sent += line.Send(wire::Seal(
+      line.Send(wire::Seal(
           put, {Frame::Own(KeysOf(lane, 1, 1000)), Frame::Own(std::vector<float>{1.0F})}));
     }
+    sent += line.sent();
   }
   return sent;
 }
 
 uint64_t HostilePeer::LongWork() {
   const size_t lane = AnyLane();
-  RawLine line = Dial(lane);
-  uint64_t sent = line.GreetAsDealer();
+  RawLine line = Greeted(lane);
   wire::Header change = Write(Command::kChangeItems);
   const auto documents = DocumentsOf(lane, 30'000, 40);
   change.count = static_cast<uint32_t>(documents.size());
-  sent += line.Send(wire::Seal(change, {Encoded(documents)}));
+  line.Send(wire::Seal(change, {Encoded(documents)}));
   wire::Header commit = Request(Command::kCommitCheckpoint);
   commit.cursor = random_.Below(1000);
   const std::string deep(size_t{4} << 20, '[');
   const Frame part = Frame::Copy(std::as_bytes(std::span(deep)));
-  sent += line.Send(wire::Seal(commit, {wire::EncodeBlocks(std::vector<Frame>(2, part)), Frame()}));
-  Keep(std::move(line));
-  return sent;
+  line.Send(wire::Seal(commit, {wire::EncodeBlocks(std::vector<Frame>(2, part)), Frame()}));
+  return Keep(std::move(line));
 }
 
 uint64_t HostilePeer::IdleHttp() {
@@ -425,25 +401,20 @@ uint64_t HostilePeer::BrokenHttp() {
   uint64_t sent = 0;
   for (const std::string_view text : kTexts) {
     RawLine line(target_.http_port);
-    sent += line.Write(text);
-    Keep(std::move(line));
+    line.Write(text);
+    sent += Keep(std::move(line));
   }
   RawLine line(target_.http_port);
-  sent += line.Write("GET / HTTP/1.1\r\nX: " + std::string(1 << 20, 'x'));
-  Keep(std::move(line));
-  return sent;
+  line.Write("GET / HTTP/1.1\r\nX: " + std::string(1 << 20, 'x'));
+  return sent + Keep(std::move(line));
 }
 
 uint64_t HostilePeer::SharedGarbage() {
   if (target_.shared.empty()) return 0;
   const std::string& name = target_.shared[random_.Below(target_.shared.size())];
   const OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(),
-              std::min(name.size(), sizeof address.sun_path - 1));
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) return 0;
+  const test::AbstractAddress address(name);
+  if (connect(fd.get(), address.get(), address.size()) != 0) return 0;
   const Frame bytes = AnyBytes(4096);
   const ssize_t sent = send(fd.get(), bytes.bytes().data(), bytes.size(), MSG_NOSIGNAL);
   return sent > 0 ? static_cast<uint64_t>(sent) : 0;

@@ -69,12 +69,14 @@ class HostilePeer {
   size_t AnyLane() { return random_.Below(target_.lane_ports.size()); }
   uint16_t AnyPort();
   RawLine Dial(size_t lane) { return RawLine(target_.lane_ports[lane]); }
+  // A line to the lane, after the greeting of a client.
+  RawLine Greeted(size_t lane);
   // Below `below`, and of a shard that the lane holds.
   uint64_t KeyOf(size_t lane, uint64_t below);
   std::vector<uint64_t> KeysOf(size_t lane, size_t count, uint64_t below);
   std::vector<format::ItemChange> DocumentsOf(size_t lane, uint64_t count, uint32_t tokens);
-  // Keeps the connection open, until newer ones take its place.
-  void Keep(RawLine line);
+  // Keeps the connection open, until newer ones take its place. Bytes that were sent over it.
+  uint64_t Keep(RawLine line);
   wire::Header Request(wire::Command command);
   wire::Header Write(wire::Command command);
   Message AnyMessage();

@@ -1,7 +1,6 @@
 #include "tests/soak/hostile/hostile_soak.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +12,7 @@
 
 #include "base/human_text.h"
 #include "base/print.h"
+#include "base/resident_memory.h"
 #include "ps/client/control_call.h"
 #include "tests/soak/hostile/honest_load.h"
 #include "tests/soak/hostile/hostile_peer.h"
@@ -29,7 +29,6 @@ namespace {
 constexpr uint32_t kLanes = 2;
 constexpr uint64_t kQueueBytes = uint64_t{64} << 20;
 constexpr uint64_t kRowBytes = uint64_t{64} << 20;
-constexpr uint64_t kReaders = 300;  // connections that a HostilePeer keeps
 constexpr size_t kHonestClients = 2;
 constexpr TimeNs kPeriod = 3 * kSecond;
 constexpr uint64_t kServiceEvery = 2;  // periods
@@ -55,12 +54,6 @@ uint64_t MemoryBound() {
   constexpr uint64_t kOwn = uint64_t{128} << 20;  // code, allocator, buffers of logs
   const auto lanes = static_cast<uint64_t>(kOfLane * static_cast<double>(kQueueBytes)) * kLanes;
   return kOwn + kRowBytes + lanes;
-}
-
-uint64_t ResidentBytes(pid_t pid) {
-  const std::string statm = ReadWholeFile(fmt::format("/proc/{}/statm", pid));
-  return std::strtoull(statm.c_str() + statm.find(' '), nullptr, 10) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 TimeNs Quantile(std::vector<TimeNs> times, double share) {
@@ -172,7 +165,7 @@ class HostileSoak {
 
   Status CheckServer() {
     STRATA_TRY(servers_.CheckServers());
-    const uint64_t resident = ResidentBytes(servers_.server(0).pid());
+    const uint64_t resident = ResidentBytesOf(servers_.server(0).pid());
     peak_ = std::max(peak_, resident);
     RawLine line(http_port_);
     line.Write("GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");

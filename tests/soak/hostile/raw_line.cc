@@ -7,16 +7,12 @@
 #include <array>
 #include <string>
 
-#include "proto/wire/bytes.h"
+#include "tests/support/zmtp.h"
 
 namespace strata::soak {
 namespace {
 
-using namespace std::string_view_literals;
-
 constexpr timeval kPatience = {0, 200'000};
-constexpr auto kMore = std::byte{1};
-constexpr auto kLong = std::byte{2};
 
 }  // namespace
 
@@ -31,44 +27,26 @@ RawLine::RawLine(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC
   }
 }
 
-uint64_t RawLine::Write(std::span<const std::byte> bytes) {
-  uint64_t sent = 0;
-  while (sent < bytes.size() && fd_.get() >= 0) {
-    const ssize_t now = send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+bool RawLine::Write(std::span<const std::byte> bytes) {
+  while (!bytes.empty() && fd_.get() >= 0) {
+    const ssize_t now = send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (now <= 0) break;
-    sent += static_cast<uint64_t>(now);
+    sent_ += static_cast<uint64_t>(now);
+    bytes = bytes.subspan(static_cast<size_t>(now));
   }
-  return sent;
+  return bytes.empty();
 }
 
-uint64_t RawLine::GreetAsDealer() {
-  std::array<std::byte, 64> greeting{};
-  greeting[0] = std::byte{0xff};
-  greeting[9] = std::byte{0x7f};
-  greeting[10] = std::byte{3};
-  for (size_t i = 0; i < 4; ++i) greeting[12 + i] = static_cast<std::byte>("NULL"[i]);
-  const uint64_t sent = Write(greeting);
-  // A command of 28 bytes: its name, and a property with its value.
-  return sent + Write(
-                    "\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06"
-                    "DEALER"sv);
+void RawLine::GreetAsDealer() {
+  Write(test::ZmtpGreeting());
+  Write(test::ZmtpReadyOfDealer());
 }
 
-uint64_t RawLine::Send(const Message& message, bool open) {
-  uint64_t sent = 0;
+void RawLine::Send(const Message& message, bool open) {
   for (size_t i = 0; i < message.size(); ++i) {
-    const bool more = open || i + 1 < message.size();
-    std::array<std::byte, 9> head{};
-    head[0] = kLong | (more ? kMore : std::byte{0});
-    for (size_t b = 0; b < 8; ++b) {
-      head[1 + b] = static_cast<std::byte>(message[i].size() >> (8 * (7 - b)));
-    }
-    sent += Write(head);
-    const uint64_t body = Write(message[i].bytes());
-    sent += body;
-    if (body < message[i].size()) break;
+    Write(test::ZmtpLongHead(message[i].size(), open || i + 1 < message.size()));
+    if (!Write(message[i].bytes())) break;
   }
-  return sent;
 }
 
 std::string RawLine::ReadAll(TimeNs patience) {

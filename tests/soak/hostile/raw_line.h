@@ -19,18 +19,20 @@ class RawLine {
  public:
   explicit RawLine(uint16_t port);
 
-  // Bytes that went out. Waits a fifth of a second at most for a peer that does not read.
-  uint64_t Write(std::span<const std::byte> bytes);
-  uint64_t Write(std::string_view text) { return Write(std::as_bytes(std::span(text))); }
-  // The greeting and the READY of a DEALER (ZMTP 3.0, rfc.zeromq.org/spec/23).
-  uint64_t GreetAsDealer();
+  // True once all bytes went out. Waits a fifth of a second at most for a peer that does not read.
+  bool Write(std::span<const std::byte> bytes);
+  bool Write(std::string_view text) { return Write(std::as_bytes(std::span(text))); }
+  // The greeting and the READY of a DEALER.
+  void GreetAsDealer();
   // One message; `open`: its last frame says that another one follows.
-  uint64_t Send(const Message& message, bool open = false);
+  void Send(const Message& message, bool open = false);
   // What comes until the other side closes, or sends nothing for `patience`.
   std::string ReadAll(TimeNs patience);
+  uint64_t sent() const { return sent_; }  // bytes, all in all
 
  private:
   OwnedFd fd_;
+  uint64_t sent_ = 0;
 };
 
 }  // namespace strata::soak

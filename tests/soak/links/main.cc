@@ -1,8 +1,7 @@
 // strata-soak-links: groups of ranks at work, and a fault in each: killed and stopped ranks, cut
 // and reset connections, ranks that disagree, strangers. The last line is JSON; exit code 1 when a
 // rank hung, blamed the wrong one, was late or left something behind.
-#include <sys/resource.h>
-
+#include "base/open_files.h"
 #include "tests/soak/links/links_soak.h"
 #include "tests/soak/soak_main.h"
 
@@ -29,10 +28,7 @@ constexpr Setting kRows[] = {
 constexpr SettingsTable kTable = {.title = "strata-soak-links", .settings = kRows, .repeated = {}};
 
 Result<SoakReport> Run(const Settings& settings) {
-  rlimit files = {};
-  getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);  // the half-open connections
+  RaiseOpenFilesLimit();  // for the half-open connections
   return RunLinksSoak({.cycles = static_cast<uint64_t>(settings.Int("cycles")),
                        .seed = static_cast<uint64_t>(settings.Int("seed")),
                        .silence = settings.Duration("silence"),

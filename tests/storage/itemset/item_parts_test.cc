@@ -96,7 +96,7 @@ TEST(Locations, ComeInTheOrderOfTheirHashesFromAnyOn) {
     const auto put = [&](uint64_t hash) {
       const Location at{0, static_cast<uint16_t>(model.size())};
       if (!model.emplace(hash, at).second) return;
-      ids[at.place] = test::Unmixed(hash);
+      ids[at.place] = Unmix64(hash);
       locations.Put(ids[at.place], at);
     };
     if (seed % 2 == 0) put(0);
