@@ -46,9 +46,10 @@ void FolderWatch::Run() {
     lock.lock();
     const bool seen_again = std::exchange(seen_before, found.code() == StatusCode::kLost);
     if (!seen_before || !seen_again) continue;
-    verdict_ = found;
     lock.unlock();
     on_lost_(found);
+    lock.lock();
+    verdict_ = found;
     return;
   }
 }

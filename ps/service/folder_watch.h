@@ -15,7 +15,8 @@ namespace strata {
 class FolderWatch {
  public:
   // `check` says kLost once the folder is another or gone; other errors are ignored. `on_lost` is
-  // called once, after which nobody looks any more. Both are called on the watch's thread.
+  // called once, before verdict() says so, and nobody looks after it. Both are called on the
+  // watch's thread.
   FolderWatch(std::function<Status()> check, std::function<void(const Status&)> on_lost);
   ~FolderWatch();  // Stop
 

@@ -180,6 +180,9 @@ Status Server::Impl::OpenData() {
                                         [this](const Status& lost) {
                                           Log(LogLevel::kError, "{}", lost.message());
                                           lane_set.Drain(DrainReason::kLost);
+                                          // A lane reports after it has begun to refuse writes, so
+                                          // whoever reads the verdict finds that they are refused.
+                                          static_cast<void>(lane_set.Totals(kSecond));
                                         });
   lane_set.data_lost = [this] { return watch->verdict().message(); };
   identity.incarnation = data->incarnation();

@@ -11,11 +11,12 @@
 #include "cluster/topology/halving.h"
 #include "cluster/topology/peers.h"
 #include "cluster/topology/render.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 namespace {
 
-constexpr int kWorldMax = 128;
+constexpr int kWorldMax = kSanitized ? 40 : 128;
 constexpr HalvingForm kForms[] = {HalvingForm::kPairLast, HalvingForm::kFoldFirst};
 
 // A golden table without its comment lines.

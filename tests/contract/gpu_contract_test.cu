@@ -91,7 +91,7 @@ std::vector<TableContractCase> StoreCases() {
   TableContractCase gpu;
   gpu.name = "Gpu";
   gpu.make = [] { return std::make_unique<GpuHarness>(); };
-  gpu.random_steps = 2'000;
+  gpu.random_steps = kGpuIsEmulated ? 1'000 : 2'000;
   // With room for the largest batch, with hardly any, and with all that there is.
   constexpr uint64_t kFew = 3'100;
   return {
@@ -121,8 +121,11 @@ SnapshotCase HotSnapshots(std::string name, uint64_t rows_max, bool with_cold,
     }
     return MakeHot(spec, std::move(below), {.rows_max = rows_max});
   };
-  return {
-      .name = std::move(name), .make = make, .seeds = with_cold ? 5U : 20U, .ttl_steps = ttl_steps};
+  constexpr uint32_t kSeeds = kGpuIsEmulated ? 8 : 20;
+  return {.name = std::move(name),
+          .make = make,
+          .seeds = with_cold ? 5U : kSeeds,
+          .ttl_steps = ttl_steps};
 }
 
 std::vector<SnapshotCase> SnapshotCases() {
@@ -130,7 +133,7 @@ std::vector<SnapshotCase> SnapshotCases() {
   SnapshotCase gpu;
   gpu.name = "Gpu";
   gpu.make = MakeTable;
-  gpu.seeds = 60;
+  gpu.seeds = kGpuIsEmulated ? 15 : 60;
   return {gpu, HotSnapshots("HotAll", UINT64_MAX, false), HotSnapshots("HotFew", 150, false),
           HotSnapshots("HotWarmCold", 150, true),
           HotSnapshots("HotWarmColdWithRowsThatExpire", 60, true, 1100)};

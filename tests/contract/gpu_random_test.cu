@@ -1,4 +1,4 @@
-// A table on a GPU beside the std::map model: ten million keys in random batches, through growth
+// A table on a GPU beside the std::map model: millions of keys in random batches, through growth
 // from nothing to hundreds of thousands of rows, twice.
 #include <climits>
 #include <functional>
@@ -20,8 +20,8 @@
 namespace strata {
 namespace {
 
-constexpr uint64_t kOperations =
-    10'000'000;  // keys that are looked up, updated, assigned or erased
+// Keys that are looked up, updated, assigned or erased.
+constexpr uint64_t kOperations = kGpuIsEmulated ? 2'000'000 : 10'000'000;
 constexpr uint64_t kKeys = 400'000;
 constexpr size_t kBatchMax = 8'000;
 
@@ -91,7 +91,7 @@ TableBits RunOn(LocalTable& table, MapTable* model, uint32_t dim) {
   return BitsOfTable(table);
 }
 
-TEST_F(GpuRandom, TenMillionOperationsAreTheModelsToTheBitAndAgain) {
+TEST_F(GpuRandom, MillionsOfOperationsAreTheModelsToTheBitAndAgain) {
   constexpr uint32_t kDim = 6;
   const TableSpec spec = ContractSpec("t", kDim, OptimizerKind::kAdam, InitializerKind::kNormal);
   auto pool = DevicePool::Make(0, size_t{2} << 30);
@@ -119,8 +119,8 @@ TEST_F(GpuRandom, AndThroughTiers) {
   EXPECT_EQ(table.Stats().rows, model.Stats().rows);
   const HotStats stats = table.hot_stats();
   EXPECT_LE(stats.rows, 20'000U);
-  EXPECT_GT(stats.moved_up, 100'000U);
-  EXPECT_GT(stats.moved_down, 100'000U);
+  EXPECT_GT(stats.moved_up, kOperations / 100);
+  EXPECT_GT(stats.moved_down, kOperations / 100);
   EXPECT_EQ(stats.passed_down, 0U);
 }
 

@@ -15,14 +15,15 @@
 
 #include "storage/memory/local_table.h"
 #include "tests/contract/table_bits.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 
 struct SnapshotCase {
   std::string name;  // letters and digits
   std::function<std::unique_ptr<LocalTable>(const TableSpec&)> make;
-  uint32_t seeds = 60;     // of the random runs
-  uint64_t ttl_steps = 0;  // of the tables' policy
+  uint32_t seeds = kSanitized ? 15 : 60;  // of the random runs
+  uint64_t ttl_steps = 0;                 // of the tables' policy
 };
 
 inline void PrintTo(const SnapshotCase& snapshot_case, std::ostream* out) {

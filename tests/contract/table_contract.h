@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "storage/table.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 
@@ -37,8 +38,9 @@ struct TableContractCase {
   // The store is one process alone: it refuses synchronous groups of several ranks, and counts an
   // update as one step however many keys it has.
   bool in_process = true;
-  uint32_t random_steps = 10'000;  // of the randomised runs, for each optimizer
-  uint64_t growth_rows = 300'000;  // that a table grows to
+  uint32_t random_steps =
+      kSanitized ? 2'000 : 10'000;  // of the randomised runs, for each optimizer
+  uint64_t growth_rows = 300'000;   // that a table grows to
 };
 
 inline void PrintTo(const TableContractCase& contract_case, std::ostream* out) {

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "tests/support/sanitizers.h"
+
 namespace strata::sim {
 namespace {
 
@@ -19,7 +21,7 @@ uint64_t EnvNumber(const char* name, uint64_t otherwise) {
 
 std::vector<uint64_t> Seeds() {
   const uint64_t first = EnvNumber("STRATA_SIM_SEED", 1);
-  std::vector<uint64_t> seeds(EnvNumber("STRATA_SIM_SEEDS", 20));
+  std::vector<uint64_t> seeds(EnvNumber("STRATA_SIM_SEEDS", kSanitized ? 10 : 20));
   for (size_t i = 0; i < seeds.size(); ++i) seeds[i] = first + i;
   return seeds;
 }

@@ -5,6 +5,7 @@
 
 #include "base/sim_disk.h"
 #include "tests/storage/log_fixture.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 namespace {
@@ -140,7 +141,7 @@ class CrashModel {
 };
 
 TEST(LogCrashTest, WhatWasPromisedComesBackAndNothingElse) {
-  for (uint64_t seed = 0; seed < 1500; ++seed) {
+  for (uint64_t seed = 0; seed < (kSanitized ? 300 : 1500); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     CrashModel(seed).Run();
     if (HasFatalFailure() || HasNonfatalFailure()) return;

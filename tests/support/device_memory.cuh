@@ -12,6 +12,14 @@
 
 namespace strata {
 
+// Whether the CPU takes the place of the GPU (tools/simt): work takes some hundred times as long
+// there, so random runs are shorter.
+#ifdef __CUDACC__
+constexpr bool kGpuIsEmulated = false;
+#else
+constexpr bool kGpuIsEmulated = true;
+#endif
+
 inline int GpusHere() {
   int devices = 0;
   return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;

@@ -29,12 +29,13 @@ endif()
 
 find_program(STRATA_CCACHE ccache)
 if(STRATA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${STRATA_CCACHE})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${STRATA_CCACHE})
+  # By paths from the build folder: what two of them compile alike is compiled once.
+  set(launch ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR})
   if(STRATA_PCH)  # ccache's manual: without these it takes no file that uses a precompiled header
-    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
+    list(APPEND launch CCACHE_SLOPPINESS=pch_defines,time_macros)
   endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launch} ${STRATA_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${STRATA_CCACHE})
 endif()
 
 add_library(strata_flags INTERFACE)
@@ -128,8 +129,9 @@ function(strata_sources list)
       set(made ${CMAKE_CURRENT_BINARY_DIR}/${kernels}.cc)
       add_custom_command(OUTPUT ${made} DEPENDS ${source} ${translate}
         COMMAND Python3::Interpreter ${translate} ${source} ${made} VERBATIM)
-      # Kernels look at a float4 as four floats; nvcc's warnings are for nvcc.
-      set_source_files_properties(${made} PROPERTIES COMPILE_OPTIONS "-fno-strict-aliasing;-w")
+      # Kernels look at a float4 as four floats; nvcc's warnings are for nvcc, and it brings headers.
+      set_source_files_properties(${made} PROPERTIES
+        COMPILE_OPTIONS "-fno-strict-aliasing;-w;-isystem;${CMAKE_SOURCE_DIR}/tools/simt/include")
       list(TRANSFORM sources REPLACE "^${kernels}$" ${made})
     endif()
   endforeach()

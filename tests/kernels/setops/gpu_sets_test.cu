@@ -53,12 +53,7 @@ TEST_P(GpuSetsOf, RandomDocumentsFindsWhatAPlainSearchFinds) {
   }
 }
 
-// Emulated ones take a hundred times as long.
-#ifdef __CUDACC__
-constexpr uint64_t kRuns = 200;
-#else
-constexpr uint64_t kRuns = 8;
-#endif
+constexpr uint64_t kRuns = kGpuIsEmulated ? 8 : 200;
 INSTANTIATE_TEST_SUITE_P(Cases, GpuSetsOf, testing::Range<uint64_t>(0, kRuns));
 
 // More equally alike documents than are sorted, or than there is room for.

@@ -14,6 +14,7 @@
 #include "ps/client/remote_store.h"
 #include "ps/net/address.h"
 #include "ps/service/server.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/wait_until.h"
 
@@ -41,6 +42,7 @@ class TestServers {
       options.checkpoints = checkpoints;
       options.checkpoints_kept = 100;
       options.shared_memory = transport == Transport::kSharedMemory;
+      if (kSanitized) options.search_rates.emplace();  // measuring them takes many seconds there
       if (transport == Transport::kInproc) options.inproc = fmt::format("test-{}-{}", name, rank);
       if (cold) {
         options.tables.cold = folder_.File("cold-" + std::to_string(rank));

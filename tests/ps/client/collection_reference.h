@@ -16,6 +16,7 @@
 
 #include "ps/client/collections.h"
 #include "tests/ps/client/cluster_fixture.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 
@@ -100,6 +101,7 @@ class DurableServers {
       options.lanes_per_server = {lanes_, lanes_};
       options.port = ports_[rank];
       options.shared_memory = false;
+      if (kSanitized) options.search_rates.emplace();  // measuring them takes many seconds there
       if (with_data_) options.data = folder_.File(fmt::format("data-{}", rank));
       auto server = Server::Start(options);
       ASSERT_TRUE(server.ok()) << server.status().ToString();

@@ -10,6 +10,7 @@
 #include "proto/format/log_base.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "tests/ps/server/lane_machine.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 namespace {
@@ -380,7 +381,8 @@ TEST(LaneRetire, ALaneThatComesBackWithoutItsStateNeedsNothing) {
 }
 
 TEST(LaneInterleaving, InAnyOrderEachIsAnsweredOnceAndTheLogGivesTheLaneThatLived) {
-  for (uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
+  constexpr uint64_t kSeeds = kSanitized ? 40 : 150;
+  for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Interleaver all(seed);
     for (int life = 0; life < 3 && !testing::Test::HasFailure(); ++life) {

@@ -426,8 +426,8 @@ TEST_P(ServerFolderLoss, EndsWritesAndIsSaid) {
   EXPECT_NE(HttpGet((*server)->http_port(), "/readyz").find("200"), std::string::npos);
   GetParam().happens(options.data);
   const auto ready = [&] { return HttpGet((*server)->http_port(), "/readyz"); };
-  ASSERT_TRUE(WaitUntil([&] { return ready().find("503") != std::string::npos; }));
-  EXPECT_NE(ready().find(GetParam().said), std::string::npos) << ready();
+  ASSERT_TRUE(WaitUntil([&] { return ready().find(GetParam().said) != std::string::npos; }));
+  EXPECT_NE(ready().find("503"), std::string::npos) << ready();
   const std::vector<Key> keys = {1, 2, 3, 4};
   const std::vector<float> gradients(16, 1.0F);
   const Outcome refused = SubmitAndWait(*store, Update(Spec("t"), keys, gradients));

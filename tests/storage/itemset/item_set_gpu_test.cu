@@ -18,16 +18,9 @@
 namespace strata {
 namespace {
 
-// Emulated ones take a hundred times as long.
-#ifdef __CUDACC__
-constexpr uint64_t kSeeds = 60;
-constexpr size_t kSteps = 3'000;
-constexpr uint64_t kCases = 40;
-#else
-constexpr uint64_t kSeeds = 6;
-constexpr size_t kSteps = 300;
-constexpr uint64_t kCases = 12;
-#endif
+constexpr uint64_t kSeeds = kGpuIsEmulated ? 6 : 60;
+constexpr size_t kSteps = kGpuIsEmulated ? 300 : 3'000;
+constexpr uint64_t kCases = kGpuIsEmulated ? 12 : 40;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kDriverPiece = 2 * kMiB;  // what a driver takes memory in
 
