@@ -173,6 +173,16 @@ std::vector<NodeAnswer> WithoutIdleWorkers(std::vector<NodeAnswer> answers) {
   return answers;
 }
 
+// A server without its data folder answers, and takes no writes.
+Status CheckFolders(const std::vector<NodeAnswer>& answers) {
+  std::vector<std::string> lines;
+  for (const NodeAnswer& answer : answers) {
+    const std::string& lost = answer.node.server().data_lost();
+    if (!lost.empty()) lines.push_back(Printable(fmt::format("{}: {}", answer.Name(), lost)));
+  }
+  return lines.empty() ? Status() : Lost(fmt::format("{}", fmt::join(lines, "\n")));
+}
+
 }  // namespace
 
 Status RunStatus(const Request& request, std::string* out) {
@@ -187,7 +197,8 @@ Status RunStatus(const Request& request, std::string* out) {
   } else {
     *out = ToText(answers);
   }
-  return Verdict(request.expect_workers ? answers : WithoutIdleWorkers(answers));
+  STRATA_TRY(Verdict(request.expect_workers ? answers : WithoutIdleWorkers(answers)));
+  return CheckFolders(answers);
 }
 
 }  // namespace strata::admin

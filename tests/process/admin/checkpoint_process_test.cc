@@ -13,6 +13,7 @@
 #include "tests/process/admin/admin_fixture.h"
 #include "tests/support/free_port.h"
 #include "tests/support/process.h"
+#include "tests/support/wait_until.h"
 
 namespace strata {
 namespace {
@@ -39,6 +40,18 @@ class AdminCheckpoint : public AdminFixture {
         0);
   }
 };
+
+// Pulls go on, so the server is up; status fails all the same, for whoever watches its exit code.
+TEST_F(AdminCheckpoint, StatusFailsWhereADataFolderIsGone) {
+  EXPECT_EQ(Admin({"status"}).end.code, 0);
+  std::filesystem::remove_all(folder_.File("data-1"));
+  ProcessResult status;
+  EXPECT_TRUE(WaitUntil([&] { return (status = Admin({"status"})).end.code != 0; }));
+  EXPECT_EQ(status.end.code, 3);
+  EXPECT_THAT(status.output, HasSubstr("data lost"));
+  EXPECT_THAT(status.errors, AllOf(HasSubstr("server 1: "), HasSubstr("/data-1"),
+                                   HasSubstr("writes are refused"), Not(HasSubstr("server 0"))));
+}
 
 TEST_F(AdminCheckpoint, TakenListedAndRestored) {
   EXPECT_THAT(Admin({"checkpoint", "list"}).output, HasSubstr("there are no checkpoints"));
