@@ -127,14 +127,14 @@ Status StartLogging(LogLevel level, const std::string& node, const std::string& 
   return Status::Ok();
 }
 
-Status ReopenLog() {
-  if (LogFile() == nullptr) return {};
+Result<bool> ReopenLog() {
+  if (LogFile() == nullptr) return false;
   try {
     LogFile()->Reopen();
   } catch (const spdlog::spdlog_ex& error) {
     return Failed(fmt::format("the log's file cannot be opened anew: {}", error.what()));
   }
-  return {};
+  return true;
 }
 
 void FlushLog() { Logger()->flush(); }

@@ -18,9 +18,9 @@ Result<LogLevel> ParseLogLevel(std::string_view name);  // debug, info, warning,
 // Call once, before threads start. `node` stands in every line ("server-0"). An empty file: stderr.
 Status StartLogging(LogLevel level, const std::string& node, const std::string& file);
 void FlushLog();
-// Opens the log's file anew, so that one that was renamed is let go and a new one begins. Nothing
-// without a file. After an error lines go on to the old one. Any thread.
-Status ReopenLog();
+// Opens the log's file anew, so that one that was renamed is let go and a new one begins. False:
+// the log has no file. After an error lines go on to the old one. Any thread.
+Result<bool> ReopenLog();
 
 bool LogEnabled(LogLevel level);
 void LogText(LogLevel level, std::string_view text);

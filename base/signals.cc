@@ -54,9 +54,13 @@ int WaitForSignal() {
     int signal = 0;
     STRATA_CHECK(sigwait(&set, &signal) == 0);
     if (signal != SIGHUP) return signal;
-    const Status reopened = ReopenLog();
-    reopened.ok() ? Log(LogLevel::kInfo, "SIGHUP: the log's file was opened anew")
-                  : Log(LogLevel::kWarning, "SIGHUP: {}", reopened.message());
+    const Result<bool> reopened = ReopenLog();
+    if (!reopened.ok()) {
+      Log(LogLevel::kWarning, "SIGHUP: {}", reopened.status().message());
+    } else {
+      Log(LogLevel::kInfo, "SIGHUP: {}",
+          *reopened ? "the log's file was opened anew" : "the log goes to stderr, without a file");
+    }
   }
 }
 

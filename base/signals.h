@@ -27,7 +27,8 @@ void IgnoreWriteSignals();
 void BlockShutdownSignals();
 
 // Blocks SIGHUP, too: from now on a wait for signals opens the log's file anew (ReopenLog) when one
-// comes, and goes on. For a process whose log has a file, before threads start that do not wait.
+// comes, and goes on. Where the log has no file there is nothing to open, and the process goes on,
+// too. Called before threads start that do not wait.
 void ReopenLogOnHangup();
 
 // Waits for SIGINT or SIGTERM, which must be blocked; returns its number.

@@ -339,7 +339,8 @@ constexpr Setting kSettings[] = {
      .flag = "log_level",
      .programs = kBoth},
     {.key = "log.file",
-     .help = "File that log lines go to; SIGHUP opens it anew. Empty: stderr.",
+     .help = "File that log lines go to; SIGHUP opens it anew. Empty: stderr, and servers ignore "
+             "SIGHUP.",
      .flag = "log_file",
      .programs = kBoth},
 };

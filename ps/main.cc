@@ -73,11 +73,21 @@ Result<std::unique_ptr<Server>> StartServer(ServerOptions options) {
   return Server::Start(std::move(options));
 }
 
+// Below it libraries end the process where they get no descriptor.
+constexpr uint64_t kOpenFilesMin = 128;
+
 Status Serve(const ClusterConfig& config) {
+  if (const uint64_t files = OpenFilesLimit(); files < kOpenFilesMin) {
+    return Refused(
+        fmt::format("this process may open {} files and sockets, and a server needs {} at least: "
+                    "raise the limit "
+                    "(ulimit -n)",
+                    files, kOpenFilesMin));
+  }
   STRATA_ASSIGN(ServerOptions options, MakeServerOptions(config));
   STRATA_ASSIGN(const LogLevel level, ParseLogLevel(config.log_level));
   STRATA_TRY(StartLogging(level, fmt::format("server-{}", options.rank), config.log_file));
-  if (!config.log_file.empty()) ReopenLogOnHangup();
+  ReopenLogOnHangup();
   if (config.data.empty() && !config.memory_only) {
     Log(LogLevel::kWarning,
         "memory only: all that this server holds is lost when its process ends; --data=FOLDER "

@@ -20,8 +20,10 @@ Status TableCache::Missing(TableId table) const {
     return NotFound(
         fmt::format("no table has the id {:#018x}; create it first", static_cast<uint64_t>(table)));
   }
-  return NotFound(fmt::format("there is no table '{}' any more: it was dropped meanwhile",
-                              entry->second.spec.name));
+  return NotFound(fmt::format(
+      "there is no table '{}' any more: it was dropped meanwhile, or a server came back "
+      "without its data; then restore a checkpoint",
+      entry->second.spec.name));
 }
 
 Status TableCache::Check(const Operation& operation) const {

@@ -70,8 +70,11 @@ Status LaneState::Count(Refusal reason, Status outcome) const {
 Result<LocalTable*> LaneState::FindTable(const wire::Header& header) const {
   const auto found = tables.find(header.table);
   if (found == tables.end()) {
-    return NotFound(fmt::format("no table with id {:#010x} on server {} lane {}; create it first",
-                                header.table, config.name.server, config.name.lane));
+    return NotFound(
+        fmt::format("no table with id {:#010x} on server {} lane {}; create it first, or restore a "
+                    "checkpoint if "
+                    "this server came back without its data",
+                    header.table, config.name.server, config.name.lane));
   }
   const TableSpec& spec = found->second->spec();
   if (header.Names(static_cast<uint64_t>(spec.id()))) return found->second.get();

@@ -150,7 +150,7 @@ Status RunRestore(const Request& request, std::string* out) {
         "gone; nobody may write meanwhile; to do it, add --yes",
         request.number));
   }
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_ASSIGN(const auto store, ConnectForAll(request));
   RemoteCheckpointer checkpointer(*store);
   const TimeNs begin = RealClock().Now();
   STRATA_TRY(checkpointer.Restore(request.number, After(kWorkTimeout)));

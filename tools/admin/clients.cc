@@ -79,7 +79,14 @@ Status RunClientsEvict(const Request& request, std::string* out) {
   for (const NodeAnswer& answer : answers) {
     if (answer.status.code() == StatusCode::kInvalid) return answer.status;
   }
-  *out = Show(request, answers);
+  std::vector<std::string> names;
+  for (const NodeAnswer& answer : answers) {
+    if (answer.status.ok()) names.push_back(answer.Name());
+  }
+  *out = request.output == Request::Output::kJson
+             ? Show(request, answers)
+             : fmt::format("evicted client {} from {}\n", Printable(request.client),
+                           fmt::join(names, ", "));
   return Verdict(answers);
 }
 

@@ -118,7 +118,7 @@ Status RunCollectionCreate(const Request& request, std::string* out) {
   const CollectionSpec spec{request.collection.name, request.collection.attributes,
                             request.collection.copies};
   STRATA_TRY(ValidateCollectionSpec(spec));
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_ASSIGN(const auto store, ConnectForAll(request));
   Collections collections(*store);
   STRATA_ASSIGN(const std::vector<CollectionSpec> specs, collections.List());
   const bool existed = std::ranges::find(specs, spec.name, &CollectionSpec::name) != specs.end();
@@ -154,7 +154,7 @@ Status RunCollectionDrop(const Request& request, std::string* out) {
     return Refused(fmt::format(
         "this drops collection '{}' with all its documents; to do it, add --yes", name));
   }
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_ASSIGN(const auto store, ConnectForAll(request));
   const Status dropped = Collections(*store).Drop(name);
   if (dropped.code() == StatusCode::kNotFound) return NoCollection(name);
   STRATA_TRY(dropped);

@@ -599,8 +599,9 @@ void AddClusterCommands(CLI::App* app, RawLine* raw) {
 
   CLI::App* clients = AddCommand(app, "clients", "Clients whose writes each lane remembers",
                                  Command::kClients, raw);
-  CLI::App* evict = AddInnerCommand(clients, "evict", "Free the place of a client that is gone",
-                                    Command::kClientsEvict, Command::kClients, raw);
+  CLI::App* evict = AddInnerCommand(
+      clients, "evict", "Free a client's place; one that still runs is answered SESSION_EXPIRED",
+      Command::kClientsEvict, Command::kClients, raw);
   evict->add_option("ID", request.client, "As clients shows it: 32 hexadecimal digits")->required();
 
   CLI::App* topology =

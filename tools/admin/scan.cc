@@ -92,6 +92,19 @@ Status ReadPage(TableStore& store, const TableSpec& spec, ScanPage* page) {
       fmt::format("the page from {} on ends where it begins, and others are to follow", place));
 }
 
+// Goes on to the next lane whose server is up.
+void SkipAbsent(const ReachableStore& reachable, ScanPage* page) {
+  const std::vector<wire::LaneName> lanes = reachable.store->Map().lanes;
+  const auto is_absent = [&](uint32_t lane) {
+    return std::ranges::find(reachable.absent, lanes[lane].server) != reachable.absent.end();
+  };
+  while (!page->done && page->lane < lanes.size() && is_absent(page->lane)) {
+    ++page->lane;
+    page->cursor = 0;
+    page->done = page->lane == lanes.size();
+  }
+}
+
 std::string EndText(const Request& request, const ScanPage& page, uint64_t rows) {
   if (request.output == Request::Output::kJson) {
     return JsonLine({{"rows", rows}, {"next", page.done ? Json() : Json(PlaceText(page))}});
@@ -102,8 +115,8 @@ std::string EndText(const Request& request, const ScanPage& page, uint64_t rows)
 }  // namespace
 
 Status RunScan(const Request& request, std::string* out) {
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
-  STRATA_ASSIGN(const TableSpec spec, FindTable(*store, request.table));
+  STRATA_ASSIGN(const ReachableStore reachable, ConnectReachable(request));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(reachable, request.table));
   const bool with_state = request.scan.with_state;
   const size_t row_bytes = RowWidth(spec, with_state) * sizeof(float);
   const uint64_t page_rows = std::clamp<uint64_t>(kPageBytes / row_bytes, 1, kPageRowsMax);
@@ -113,14 +126,18 @@ Status RunScan(const Request& request, std::string* out) {
   page.cursor = request.scan.cursor;
   page.with_state = with_state;
   uint64_t rows = 0;
-  while (!page.done && rows < request.scan.limit) {
+  while (true) {
+    SkipAbsent(reachable, &page);
+    if (page.done || rows >= request.scan.limit) break;
     page.rows_max = static_cast<uint32_t>(std::min(page_rows, request.scan.limit - rows));
-    STRATA_TRY(ReadPage(*store, spec, &page));
+    STRATA_TRY(ReadPage(*reachable.store, spec, &page));
     rows += page.keys.size();
     STRATA_TRY(WriteStdout(PageText(page, spec, request.output)));
   }
   *out = EndText(request, page, rows);
-  return {};
+  if (reachable.absent.empty()) return {};
+  return Status(reachable.verdict.code(),
+                reachable.verdict.message() + "\nwithout the rows of those that are down");
 }
 
 }  // namespace strata::admin

@@ -105,10 +105,10 @@ std::string LossOf(const std::vector<NodeAnswer>& servers) {
     if (!answer.status.ok()) {
       loss += fmt::format("; what {} holds is not known: {}", answer.Name(),
                           ShortReason(answer.status));
-    } else if (server.data().empty() && server.tables() > 0) {
-      loss +=
-          fmt::format("; {} has no data folder: its part of {}, {}, is gone then", answer.Name(),
-                      Counted(server.tables(), "table"), Counted(server.rows(), "row"));
+    } else if ((server.data().empty() || !server.data_lost().empty()) && server.tables() > 0) {
+      loss += fmt::format("; {} {}: its part of {}, {}, is gone then", answer.Name(),
+                          server.data().empty() ? "has no data folder" : "has lost its data folder",
+                          Counted(server.tables(), "table"), Counted(server.rows(), "row"));
     }
   }
   return loss.empty() ? ", and nothing is lost" : loss;

@@ -44,6 +44,20 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(const Request& request) {
   return ConnectStore(config, request.timeout);
 }
 
+Result<std::unique_ptr<RemoteStore>> ConnectForAll(const Request& request) {
+  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
+  const auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);
+  STRATA_TRY(Verdict(answers));
+  for (const NodeAnswer& answer : answers) {
+    const std::string& lost = answer.node.server().data_lost();
+    if (lost.empty() && answer.node.state() != "draining") continue;
+    return Refused(Printable(fmt::format(
+        "nothing was done, as {} ({}) takes no writes: {}", answer.Name(), answer.machine.Address(),
+        lost.empty() ? "it drains, until it is started again" : lost)));
+  }
+  return ConnectStore(config, request.timeout);
+}
+
 Result<ReachableStore> ConnectReachable(const Request& request) {
   STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
   const auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);

@@ -21,6 +21,10 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, T
 // that is down or refuses.
 Result<std::unique_ptr<RemoteStore>> ConnectStore(const Request& request);
 
+// The same for what all servers must do or none: kRefused, before anything is done, when one of
+// them takes no writes.
+Result<std::unique_ptr<RemoteStore>> ConnectForAll(const Request& request);
+
 // The servers of a cluster that are up, for commands that can do with some.
 struct ReachableStore {
   std::unique_ptr<RemoteStore> store;

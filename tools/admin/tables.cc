@@ -249,7 +249,7 @@ Status RunStats(const Request& request, std::string* out) {
 }
 
 Status RunTableCreate(const Request& request, std::string* out) {
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_ASSIGN(const auto store, ConnectForAll(request));
   STRATA_TRY(store->CreateTable(request.spec));
   *out =
       request.output == Request::Output::kJson
@@ -263,7 +263,7 @@ Status RunTableDrop(const Request& request, std::string* out) {
     return Refused(
         fmt::format("this drops table '{}' with all its rows; to do it, add --yes", request.table));
   }
-  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_ASSIGN(const auto store, ConnectForAll(request));
   STRATA_TRY(store->DropTable(request.table));
   *out = request.output == Request::Output::kJson
              ? JsonLine({{"dropped", request.table}})

@@ -26,6 +26,7 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -212,7 +213,9 @@ TEST_F(AdminProcess, ClientsAreListedAndOneThatIsEvictedIsAnsweredSo) {
   const std::string id = clients[0].at("client");
   EXPECT_EQ(clients[1].at("client"), id);
   EXPECT_THAT(Admin({"clients"}).output, HasSubstr(id));
-  EXPECT_EQ(AdminJson({"clients", "evict", id}).at("clients"), json::array());
+  EXPECT_EQ(Admin({"clients", "evict", id}).output,
+            fmt::format("evicted client {} from server 0, server 1\n", id));
+  EXPECT_EQ(AdminJson({"clients"}).at("clients"), json::array());
   spec.name = "u";
   EXPECT_EQ((*store)->CreateTable(spec).code(), StatusCode::kSessionExpired);
   EXPECT_THAT(Admin({"clients", "evict", id}).errors, HasSubstr("has no place on any server"));
@@ -278,6 +281,11 @@ TEST_F(AdminProcess, WithAServerDownTheOthersAnswerForTheirRows) {
   EXPECT_THAT(some.output, HasSubstr(here[0] + "  2"));
   EXPECT_THAT(some.errors, HasSubstr("1 of 2 nodes is down: server 1"));
   EXPECT_THAT(some.errors, HasSubstr("not answered: key " + there[0]));
+  const ProcessResult scan = Admin({"scan", "t", "--timeout=2s"});
+  EXPECT_EQ(scan.end.code, 3);
+  EXPECT_THAT(scan.output, AllOf(HasSubstr(here[0] + "  2"), HasSubstr(here[1] + "  2"),
+                                 Not(HasSubstr(there[0] + "  2"))));
+  EXPECT_THAT(scan.errors, AllOf(HasSubstr("server 1"), HasSubstr("without the rows")));
   EXPECT_EQ(Admin({"put", "t", here[0], "3", "--timeout=2s"}).end.code, 0);
   EXPECT_EQ(Admin({"put", "t", there[0], "3", "--timeout=2s"}).end.code, 3);
   const ProcessResult tables = Admin({"tables", "--timeout=2s"});

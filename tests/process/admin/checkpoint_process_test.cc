@@ -42,7 +42,11 @@ class AdminCheckpoint : public AdminFixture {
 };
 
 // Pulls go on, so the server is up; status fails all the same, for whoever watches its exit code.
-TEST_F(AdminCheckpoint, StatusFailsWhereADataFolderIsGone) {
+// What all servers would have to do is done by none.
+TEST_F(AdminCheckpoint, WhereADataFolderIsGoneStatusFailsAndNothingIsDropped) {
+  FillTable(8);
+  ASSERT_EQ(Admin({"collection", "create", "c"}).end.code, 0);
+  ASSERT_EQ(Admin({"checkpoint"}).end.code, 0);
   EXPECT_EQ(Admin({"status"}).end.code, 0);
   std::filesystem::remove_all(folder_.File("data-1"));
   ProcessResult status;
@@ -51,6 +55,21 @@ TEST_F(AdminCheckpoint, StatusFailsWhereADataFolderIsGone) {
   EXPECT_THAT(status.output, HasSubstr("data lost"));
   EXPECT_THAT(status.errors, AllOf(HasSubstr("server 1: "), HasSubstr("/data-1"),
                                    HasSubstr("writes are refused"), Not(HasSubstr("server 0"))));
+
+  const std::string tables = Admin({"tables"}).output;
+  const std::vector<std::vector<std::string>> refused = {{"table", "drop", "t", "--yes"},
+                                                         {"table", "create", "u", "--dim=1"},
+                                                         {"collection", "drop", "c", "--yes"},
+                                                         {"collection", "create", "d"},
+                                                         {"restore", "1", "--yes"}};
+  for (const std::vector<std::string>& words : refused) {
+    const ProcessResult result = Admin(words);
+    EXPECT_EQ(result.end.code, 4) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("nothing was done, as server 1"));
+  }
+  EXPECT_EQ(Admin({"tables"}).output, tables);
+  EXPECT_THAT(tables, HasSubstr("8"));
+  EXPECT_THAT(Admin({"shutdown"}).errors, HasSubstr("server 1 has lost its data folder"));
 }
 
 TEST_F(AdminCheckpoint, TakenListedAndRestored) {

@@ -160,6 +160,24 @@ TEST(ServerProcess, AHangupOpensItsLogAnew) {
   EXPECT_THAT(ReadWholeFile(log + ".1"), Not(HasSubstr("shutting down")));
 }
 
+// Whoever rotates logs signals all servers, those without a file, too.
+TEST(ServerProcess, AHangupIsNoEndWhereTheLogHasNoFile) {
+  Daemon daemon({"--port=0", "--memory_only"});
+  daemon.process().Signal(SIGHUP);
+  ASSERT_TRUE(daemon.process().WaitForErrors("without a file"));
+  daemon.ExpectServing();
+  daemon.ExpectOrderlyEnd();
+}
+
+TEST(ServerProcess, TooLowALimitOfOpenFilesIsSaid) {
+  const ProcessResult run = RunProcess(
+      "/bin/bash", {.arguments = {"-c", "ulimit -n 100; exec \"$0\" --port=0 --memory_only",
+                                  ProgramPath("strata-server")}});
+  EXPECT_EQ(run.end, ProcessEnd{4});
+  EXPECT_THAT(run.errors, HasSubstr("may open 100 files and sockets"));
+  EXPECT_THAT(run.errors, HasSubstr("ulimit -n"));
+}
+
 TEST(ServerProcess, OthersCannotReadItsFiles) {
   const TempFolder folder;
   Daemon daemon({"--port=0", "--data=" + folder.File("data"), "--memory=16MiB", "--cold=true"});
