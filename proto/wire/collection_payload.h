@@ -34,7 +34,7 @@ Result<std::vector<CollectionDefinition>> DecodeCollections(std::span<const std:
 // A 64-bit hash of the name, for Header::SetName; its ShortId is never 0. Two collections with the
 // same ShortId cannot both exist.
 uint64_t CollectionIdOf(std::string_view name);
-// What messages and servers go by.
+// Messages and servers name a collection by these 32 bits of its id.
 inline uint32_t ShortCollectionId(std::string_view name) { return ShortId(CollectionIdOf(name)); }
 
 // What a SEARCH looks for, for all of its queries.

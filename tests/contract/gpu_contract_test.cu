@@ -121,11 +121,8 @@ SnapshotCase HotSnapshots(std::string name, uint64_t rows_max, bool with_cold,
     }
     return MakeHot(spec, std::move(below), {.rows_max = rows_max});
   };
-  constexpr uint32_t kSeeds = kGpuIsEmulated ? 8 : 20;
-  return {.name = std::move(name),
-          .make = make,
-          .seeds = with_cold ? 5U : kSeeds,
-          .ttl_steps = ttl_steps};
+  return {
+      .name = std::move(name), .make = make, .seeds = with_cold ? 5U : 20U, .ttl_steps = ttl_steps};
 }
 
 std::vector<SnapshotCase> SnapshotCases() {

@@ -23,7 +23,8 @@ inline std::string ZmtpReadyOfDealer() {
   return std::string(1, '\x04') + static_cast<char>(ready.size()) + ready;
 }
 
-// What comes before a frame of `size` bytes; `more`: another frame of the message follows.
+// Makes the 9 bytes that precede a frame of `size` bytes. With `more` another frame of the message
+// follows.
 inline std::string ZmtpLongHead(size_t size, bool more) {
   std::string head(9, '\0');
   head[0] = more ? 3 : 2;

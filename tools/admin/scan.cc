@@ -94,6 +94,7 @@ Status ReadPage(TableStore& store, const TableSpec& spec, ScanPage* page) {
 
 // Goes on to the next lane whose server is up.
 void SkipAbsent(const ReachableStore& reachable, ScanPage* page) {
+  if (reachable.absent.empty()) return;
   const std::vector<wire::LaneName> lanes = reachable.store->Map().lanes;
   const auto is_absent = [&](uint32_t lane) {
     return std::ranges::find(reachable.absent, lanes[lane].server) != reachable.absent.end();

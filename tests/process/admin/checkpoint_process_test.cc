@@ -42,7 +42,7 @@ class AdminCheckpoint : public AdminFixture {
 };
 
 // Pulls go on, so the server is up; status fails all the same, for whoever watches its exit code.
-// What all servers would have to do is done by none.
+// No server drops, creates or restores anything when one of them would refuse.
 TEST_F(AdminCheckpoint, WhereADataFolderIsGoneStatusFailsAndNothingIsDropped) {
   FillTable(8);
   ASSERT_EQ(Admin({"collection", "create", "c"}).end.code, 0);

@@ -160,7 +160,7 @@ TEST(ServerProcess, AHangupOpensItsLogAnew) {
   EXPECT_THAT(ReadWholeFile(log + ".1"), Not(HasSubstr("shutting down")));
 }
 
-// Whoever rotates logs signals all servers, those without a file, too.
+// A rotation of logs signals all servers, including those without a file.
 TEST(ServerProcess, AHangupIsNoEndWhereTheLogHasNoFile) {
   Daemon daemon({"--port=0", "--memory_only"});
   daemon.process().Signal(SIGHUP);

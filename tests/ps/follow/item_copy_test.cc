@@ -161,8 +161,8 @@ TEST_F(ItemCopyTest, IsWhatTheHomeWasWheneverItIsWhole) {
     Complete(copy);
     ASSERT_THAT(Different(copy), IsEmpty());
   }
-  EXPECT_GT(whole, 4 * kRuns);
-  EXPECT_GT(pages, 3 * kRuns);
+  EXPECT_GT(12 * whole, 50 * kRuns);
+  EXPECT_GT(12 * pages, 40 * kRuns);
 }
 
 TEST_F(ItemCopyTest, BeginsAnewBehindMoreChangesThanTheHomeRemembers) {
