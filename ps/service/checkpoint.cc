@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/human_text.h"
+#include "proto/wire/cut_limit.h"
 #include "ps/service/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/page_filter.h"
@@ -187,8 +188,8 @@ Status CheckKeepsCheckpoints(const LaneState& lane) {
 
 Result<uint32_t> CheckpointNumberOf(const LaneState& lane, const Request& request) {
   STRATA_TRY(CheckKeepsCheckpoints(lane));
-  if (request.header.cursor == 0 || request.header.cursor > UINT32_MAX) {
-    return Invalid(fmt::format("a checkpoint's number: expected 1 to {}, found {}", UINT32_MAX,
+  if (request.header.cursor == 0 || request.header.cursor > wire::kCutMax) {
+    return Invalid(fmt::format("a checkpoint's number: expected 1 to {}, found {}", wire::kCutMax,
                                request.header.cursor));
   }
   return static_cast<uint32_t>(request.header.cursor);

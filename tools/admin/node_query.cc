@@ -113,12 +113,14 @@ Status Verdict(const std::vector<NodeAnswer>& answers) {
   }
   if (!down.empty()) {
     const bool is_one = down.size() == 1;
+    const bool only_servers = std::ranges::all_of(
+        answers, [](const NodeAnswer& answer) { return answer.machine.role == Role::kServer; });
     lines.insert(
         lines.begin(),
         fmt::format("{} of {} {} down: {}; see whether {} and can be reached at {}, or name others "
                     "with --server or --config",
-                    down.size(), Counted(answers.size(), "node"), is_one ? "is" : "are",
-                    fmt::join(down, ", "), is_one ? "it runs" : "they run",
+                    down.size(), Counted(answers.size(), only_servers ? "server" : "node"),
+                    is_one ? "is" : "are", fmt::join(down, ", "), is_one ? "it runs" : "they run",
                     is_one ? "this address" : "these addresses"));
   }
   if (lines.empty()) return {};

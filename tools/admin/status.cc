@@ -1,9 +1,15 @@
 // strata-admin status: every node of the machine list, up or down, and what it is doing.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/human_text.h"
 #include "tools/admin/cluster_view.h"
@@ -80,7 +86,31 @@ Json ToJson(const control::WorkerStatus& worker) {
           {"wait_seconds", worker.wait_seconds()}};
 }
 
-Json ToJson(const NodeAnswer& answer) {
+// By name, all tables of the cluster.
+using TableNames = std::set<std::string>;
+
+TableNames TablesOf(const NodeAnswer& answer) {
+  TableNames names;
+  for (const control::TableStatus& table : answer.node.server().table()) names.insert(table.name());
+  return names;
+}
+
+TableNames AllTables(const std::vector<NodeAnswer>& answers) {
+  TableNames names;
+  for (const NodeAnswer& answer : answers) names.merge(TablesOf(answer));
+  return names;
+}
+
+// Those that other servers have: this one came back without its data. A server that is still
+// reading its log is missing none.
+std::vector<std::string> MissingTables(const NodeAnswer& answer, const TableNames& all) {
+  if (!answer.node.has_server() || Recovered(answer.node.server()) < 1) return {};
+  std::vector<std::string> missing;
+  std::ranges::set_difference(all, TablesOf(answer), std::back_inserter(missing));
+  return missing;
+}
+
+Json ToJson(const NodeAnswer& answer, const TableNames& all_tables) {
   Json node = {{"role", RoleName(answer.machine.role)},
                {"rank", answer.machine.rank},
                {"address", answer.machine.Address()},
@@ -98,7 +128,10 @@ Json ToJson(const NodeAnswer& answer) {
   node["memory_bytes"] = status.memory_bytes();
   node["http"] = status.http();
   node["pid"] = status.pid();
-  if (status.has_server()) node["server"] = ToJson(status.server());
+  if (status.has_server()) {
+    node["server"] = ToJson(status.server());
+    node["server"]["missing_tables"] = MissingTables(answer, all_tables);
+  }
   if (status.has_worker()) node["worker"] = ToJson(status.worker());
   return node;
 }
@@ -133,7 +166,7 @@ std::string Details(const control::NodeStatus& status) {
   return details;
 }
 
-std::string ToText(const std::vector<NodeAnswer>& answers) {
+std::string ToText(const std::vector<NodeAnswer>& answers, const TableNames& all_tables) {
   using enum TableText::Align;
   TableText table({{"node"},
                    {"address"},
@@ -154,10 +187,14 @@ std::string ToText(const std::vector<NodeAnswer>& answers) {
       continue;
     }
     const control::NodeStatus& status = answer.node;
+    std::string details = Details(status);
+    if (const auto missing = MissingTables(answer, all_tables); !missing.empty()) {
+      details = fmt::format("{} missing; {}", Counted(missing.size(), "table"), details);
+    }
     table.AddRow({answer.Name(), answer.machine.Address(), "up", status.state(),
                   status.server().device(), HumanSeconds(status.uptime_seconds()),
                   status.memory_bytes() == 0 ? "" : HumanBytes(status.memory_bytes()),
-                  Details(status)});
+                  std::move(details)});
   }
   return table.ToString();
 }
@@ -173,12 +210,19 @@ std::vector<NodeAnswer> WithoutIdleWorkers(std::vector<NodeAnswer> answers) {
   return answers;
 }
 
-// A server without its data folder answers, and takes no writes.
-Status CheckFolders(const std::vector<NodeAnswer>& answers) {
+// A server without its data folder answers, and takes no writes. One that came back without its
+// data answers as if it were new.
+Status CheckData(const std::vector<NodeAnswer>& answers, const TableNames& all_tables) {
   std::vector<std::string> lines;
   for (const NodeAnswer& answer : answers) {
     const std::string& lost = answer.node.server().data_lost();
     if (!lost.empty()) lines.push_back(Printable(fmt::format("{}: {}", answer.Name(), lost)));
+    const std::vector<std::string> missing = MissingTables(answer, all_tables);
+    if (missing.empty()) continue;
+    lines.push_back(Printable(fmt::format(
+        "{} does not have {} {}, which other servers have: start it with its data "
+        "folder, or restore a checkpoint",
+        answer.Name(), missing.size() == 1 ? "table" : "tables", fmt::join(missing, ", "))));
   }
   return lines.empty() ? Status() : Lost(fmt::format("{}", fmt::join(lines, "\n")));
 }
@@ -190,15 +234,16 @@ Status RunStatus(const Request& request, std::string* out) {
   STRATA_ASSIGN(const std::vector<Machine> machines,
                 AllNodes(config, request.rendezvous, request.timeout));
   const std::vector<NodeAnswer> answers = AskStatus(config, machines, request.timeout);
+  const TableNames all_tables = AllTables(answers);
   if (request.output == Request::Output::kJson) {
     Json nodes = Json::array();
-    for (const NodeAnswer& answer : answers) nodes.push_back(ToJson(answer));
+    for (const NodeAnswer& answer : answers) nodes.push_back(ToJson(answer, all_tables));
     *out = JsonLine({{"cluster", config.name}, {"nodes", std::move(nodes)}});
   } else {
-    *out = ToText(answers);
+    *out = ToText(answers, all_tables);
   }
   STRATA_TRY(Verdict(request.expect_workers ? answers : WithoutIdleWorkers(answers)));
-  return CheckFolders(answers);
+  return CheckData(answers, all_tables);
 }
 
 }  // namespace strata::admin

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/node_query.h"
@@ -18,6 +19,18 @@ namespace {
 // A server may be busy for some seconds.
 constexpr TimeNs kServerLostAfterMin = 5 * kSecond;
 constexpr size_t kNamedKeys = 8;
+
+// How each server of the request's cluster is.
+struct AskedServers {
+  ClusterConfig config;
+  std::vector<NodeAnswer> answers;
+};
+
+Result<AskedServers> Ask(const Request& request) {
+  STRATA_ASSIGN(ClusterConfig config, LoadClusterConfig(request));
+  auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);
+  return AskedServers{std::move(config), std::move(answers)};
+}
 
 }  // namespace
 
@@ -39,28 +52,27 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, T
 }
 
 Result<std::unique_ptr<RemoteStore>> ConnectStore(const Request& request) {
-  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
-  STRATA_TRY(Verdict(AskStatus(config, config.machines.Of(Role::kServer), request.timeout)));
-  return ConnectStore(config, request.timeout);
+  STRATA_ASSIGN(const AskedServers servers, Ask(request));
+  STRATA_TRY(Verdict(servers.answers));
+  return ConnectStore(servers.config, request.timeout);
 }
 
 Result<std::unique_ptr<RemoteStore>> ConnectForAll(const Request& request) {
-  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
-  const auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);
-  STRATA_TRY(Verdict(answers));
-  for (const NodeAnswer& answer : answers) {
+  STRATA_ASSIGN(const AskedServers servers, Ask(request));
+  STRATA_TRY(Verdict(servers.answers));
+  for (const NodeAnswer& answer : servers.answers) {
     const std::string& lost = answer.node.server().data_lost();
     if (lost.empty() && answer.node.state() != "draining") continue;
     return Refused(Printable(fmt::format(
         "nothing was done, as {} ({}) takes no writes: {}", answer.Name(), answer.machine.Address(),
         lost.empty() ? "it drains, until it is started again" : lost)));
   }
-  return ConnectStore(config, request.timeout);
+  return ConnectStore(servers.config, request.timeout);
 }
 
 Result<ReachableStore> ConnectReachable(const Request& request) {
-  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
-  const auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);
+  STRATA_ASSIGN(const AskedServers servers, Ask(request));
+  const auto& [config, answers] = servers;
   ReachableStore reachable{.store = nullptr, .absent = {}, .verdict = Verdict(answers)};
   for (const NodeAnswer& answer : answers) {
     if (answer.refused()) return reachable.verdict;

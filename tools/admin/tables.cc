@@ -1,6 +1,7 @@
 // strata-admin tables, stats, table create and table drop. The first two are added up from the
 // servers' own status, so that they also work while some servers are down.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -130,6 +131,15 @@ bool AnyAnswered(const std::vector<NodeAnswer>& answers) {
   return std::ranges::any_of(answers, [](const NodeAnswer& answer) { return answer.status.ok(); });
 }
 
+// A line for the end of a table of sums: which servers they are without; "" when all answered.
+std::string WithoutText(const std::vector<NodeAnswer>& answers) {
+  std::vector<std::string> absent;
+  for (const NodeAnswer& answer : answers) {
+    if (!answer.status.ok()) absent.push_back(answer.Name());
+  }
+  return absent.empty() ? "" : fmt::format("without {}\n", fmt::join(absent, ", "));
+}
+
 bool AnyOnGpu(const std::vector<NodeAnswer>& answers) {
   return std::ranges::any_of(answers, [](const NodeAnswer& answer) {
     return answer.node.server().device().starts_with("cuda");
@@ -219,7 +229,7 @@ Status RunTables(const Request& request, std::string* out) {
     }
     *out = AsJson(std::move(tables), answers);
   } else if (AnyAnswered(answers)) {
-    *out = DefinitionsText(sums, definitions);
+    *out = DefinitionsText(sums, definitions) + WithoutText(answers);
   }
   return verdict;
 }
@@ -243,7 +253,7 @@ Status RunStats(const Request& request, std::string* out) {
     *out = AsJson(std::move(tables), answers);
   } else if (AnyAnswered(answers)) {
     const bool on_gpu = AnyOnGpu(answers);
-    *out = CountsText(sums, on_gpu) + TiersText(sums, on_gpu);
+    *out = CountsText(sums, on_gpu) + TiersText(sums, on_gpu) + WithoutText(answers);
   }
   return verdict;
 }

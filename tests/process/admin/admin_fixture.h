@@ -28,7 +28,7 @@ enum class AdminData : uint8_t { kNone, kFolders };
 class AdminFixture : public ::testing::Test {
  protected:
   // With folders: each server has one for its data, and one for checkpoints is shared by both.
-  explicit AdminFixture(AdminData data) {
+  explicit AdminFixture(AdminData data) : data_(data) {
     std::string machines;
     FreePort ports[3];
     for (size_t i = 0; i < std::size(ports); ++i) {
@@ -36,20 +36,22 @@ class AdminFixture : public ::testing::Test {
     }
     WriteWholeFile(folder_.File("machines.txt"), machines);
     WriteClusterFile("admin-test");
-    for (int rank = 0; rank < 2; ++rank) {
-      std::vector<std::string> words = {"--config=" + config(), fmt::format("--rank={}", rank)};
-      if (data == AdminData::kFolders) {
-        words.push_back(fmt::format("--data={}/data-{}", folder_.path(), rank));
-        words.push_back("--checkpoints=" + checkpoints());
-      } else {
-        words.push_back("--memory_only");
-      }
-      servers_.push_back(std::make_unique<Process>(ProgramPath("strata-server"),
-                                                   ProcessOptions{.arguments = std::move(words)}));
-    }
+    for (int rank = 0; rank < 2; ++rank) servers_.push_back(StartServer(rank));
     for (const auto& server : servers_) {
       EXPECT_TRUE(server->WaitForOutput("ready")) << server->Errors();
     }
+  }
+
+  std::unique_ptr<Process> StartServer(int rank) const {
+    std::vector<std::string> words = {"--config=" + config(), fmt::format("--rank={}", rank)};
+    if (data_ == AdminData::kFolders) {
+      words.push_back(fmt::format("--data={}/data-{}", folder_.path(), rank));
+      words.push_back("--checkpoints=" + checkpoints());
+    } else {
+      words.push_back("--memory_only");
+    }
+    return std::make_unique<Process>(ProgramPath("strata-server"),
+                                     ProcessOptions{.arguments = std::move(words)});
   }
 
   std::string config() const { return folder_.File("cluster.toml"); }
@@ -87,6 +89,7 @@ class AdminFixture : public ::testing::Test {
     return options;
   }
 
+  const AdminData data_;
   TempFolder folder_;
   std::vector<std::unique_ptr<Process>> servers_;
 };

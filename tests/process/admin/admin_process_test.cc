@@ -194,7 +194,7 @@ TEST_F(AdminProcess, ShutdownOfAServerThatHangsCostsTheTimeoutOnly) {
   EXPECT_LT(RealClock().Now() - begin, 8 * kSecond);  // the time to drain alone is 10 s
   EXPECT_EQ(result.end.code, 3);
   EXPECT_THAT(result.output, HasSubstr("did not answer within 1.0 s"));
-  EXPECT_THAT(result.errors, HasSubstr("1 of 2 nodes is down: server 1"));
+  EXPECT_THAT(result.errors, HasSubstr("1 of 2 servers is down: server 1"));
   EXPECT_EQ(servers_[0]->Wait(), ProcessEnd{0}) << servers_[0]->Errors();
 }
 
@@ -284,7 +284,7 @@ TEST_F(AdminProcess, WithAServerDownTheOthersAnswerForTheirRows) {
   const ProcessResult some = Admin({"get", "t", here[0], there[0], "--timeout=2s"});
   EXPECT_EQ(some.end.code, 3);
   EXPECT_THAT(some.output, HasSubstr(here[0] + "  2"));
-  EXPECT_THAT(some.errors, HasSubstr("1 of 2 nodes is down: server 1"));
+  EXPECT_THAT(some.errors, HasSubstr("1 of 2 servers is down: server 1"));
   EXPECT_THAT(some.errors, HasSubstr("not answered: key " + there[0]));
   const ProcessResult scan = Admin({"scan", "t", "--timeout=2s"});
   EXPECT_EQ(scan.end.code, 3);

@@ -20,6 +20,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -70,6 +71,28 @@ TEST_F(AdminCheckpoint, WhereADataFolderIsGoneStatusFailsAndNothingIsDropped) {
   EXPECT_EQ(Admin({"tables"}).output, tables);
   EXPECT_THAT(tables, HasSubstr("8"));
   EXPECT_THAT(Admin({"shutdown"}).errors, HasSubstr("server 1 has lost its data folder"));
+}
+
+TEST_F(AdminCheckpoint, AServerThatCameBackEmptyIsMissingItsTables) {
+  FillTable(8);
+  EXPECT_EQ(AdminJson({"status"}).at("nodes")[1].at("server").at("missing_tables"), json::array());
+  servers_[1]->Signal(SIGKILL);
+  ASSERT_TRUE(servers_[1]->Wait().has_value());
+  EXPECT_THAT(Admin({"stats"}).output, EndsWith("without server 1\n"));
+  EXPECT_THAT(Admin({"tables"}).output, EndsWith("without server 1\n"));
+
+  std::filesystem::remove_all(folder_.File("data-1"));
+  servers_[1] = StartServer(1);
+  ASSERT_TRUE(servers_[1]->WaitForOutput("ready")) << servers_[1]->Errors();
+  const ProcessResult status = Admin({"status"});
+  EXPECT_EQ(status.end.code, 3);
+  EXPECT_THAT(status.output, HasSubstr("1 table missing; 0 tables"));
+  EXPECT_THAT(status.errors,
+              AllOf(HasSubstr("server 1 does not have table t, which other servers have"),
+                    Not(HasSubstr("server 0"))));
+  const json nodes = AdminJson({"status"}, 3).at("nodes");
+  EXPECT_EQ(nodes[0].at("server").at("missing_tables"), json::array());
+  EXPECT_EQ(nodes[1].at("server").at("missing_tables"), json({"t"}));
 }
 
 TEST_F(AdminCheckpoint, TakenListedAndRestored) {
