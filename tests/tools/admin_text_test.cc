@@ -68,8 +68,8 @@ TEST(Verdict, TellsNodesThatAreDownFromThoseThatRefuse) {
   const Status mixed = Verdict({Answer(0, Refused("no")), Answer(1, Lost("x")), Answer(2, {})});
   EXPECT_EQ(mixed.code(), StatusCode::kLost);
   EXPECT_EQ(mixed.message(),
-            "1 of 3 servers is down: server 1 (h:7); see whether it runs and can be reached at this "
-            "address, or name others with --server or --config\nserver 0 refused: no");
+            "1 of 3 servers is down: server 1 (h:7); see whether it runs and can be reached at "
+            "this address, or name others with --server or --config\nserver 0 refused: no");
 }
 
 TEST(DocumentsLine, IsAsThoseOfTheOtherCommands) {
