@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/out_of_memory.h"
 #include "base/thread.h"
+#include "base/while_waiting.h"
 #include "ps/shard/lane_recovery.h"
 
 namespace strata {
@@ -20,7 +21,8 @@ constexpr TimeNs kRoundTime = kMillisecond;      // so long
 constexpr size_t kArrivedBytesLeast = wire::kMessageBytesMax;
 constexpr TimeNs kTickRest = kMillisecond / 10;  // between ticks,
 constexpr TimeNs kBusyFor = 10 * kMillisecond;   // for so long behind a request
-constexpr TimeNs kLookEvery = 2 * kMillisecond;  // for messages, while recovering
+constexpr TimeNs kLookEvery = 2 * kMillisecond;  // for messages, while recovering or busy
+constexpr size_t kBusyAnswersMax = 64;           // a look: a flood of PINGs does not stop the work
 constexpr TimeNs kProgressEvery = 5 * kSecond;   // a line
 // That changes are made whole with where memory has run out; one for all lanes.
 constexpr size_t kReserveBytes = size_t{64} << 20;
@@ -138,6 +140,7 @@ Status LaneThread::Evict(const ClientId& client, TimeNs timeout) {
 
 void LaneThread::Run() {
   Status recovered;
+  const WhileWaiting while_waiting([this] { AnswerWhileBusy(); });
   KeepReserve(kReserveBytes);
   if (storage_) recovered = OrOutOfMemory("the lane's state", [this] { return Recover(); });
   const bool serves = recovered.ok();
@@ -214,6 +217,23 @@ Status LaneThread::StartSyncer() {
       LogSyncer::Events{.synced = [this] { port_->Wake(); },
                         .failed = [this](const Status& status) { Fail(status); }});
   return syncer_->Start(name_ + "-sync");
+}
+
+// In the middle of a request that takes long: what comes is taken in, so that its deadline counts
+// from now on, and PINGs are answered, so that no client takes the server for lost.
+void LaneThread::AnswerWhileBusy() {
+  const TimeNs now = clock_.Now();
+  if (now < next_busy_look_) return;
+  next_busy_look_ = now + kLookEvery;
+  const MustAllocate must;  // what is in the middle is none of theirs
+  std::vector<Envelope> out;
+  ReceiveArrived(0, &out);
+  for (size_t answers = 0; answers < kBusyAnswersMax; ++answers) {
+    std::optional<ArrivedQueue::Arrived> next = arrived_.NextForBusyLane();
+    if (!next) break;
+    lane_.AnswerWhileBusy(std::move(next->envelope), next->time, now, &out);
+  }
+  Send(&out);
 }
 
 void LaneThread::RunPosted(std::vector<Envelope>* out) {

@@ -76,6 +76,7 @@ class LaneThread {
   void Run();
   Status Recover();
   Status StartSyncer();
+  void AnswerWhileBusy();
   void RunPosted(std::vector<Envelope>* out);
   void NoteDrained();
   void PublishRoom();
@@ -104,6 +105,7 @@ class LaneThread {
   ArrivedQueue arrived_;   // received and not handled; the lane's thread only
   TimeNs last_round_ = 0;  // when the last requests had been handled
   TimeNs last_tick_ = 0;
+  TimeNs next_busy_look_ = 0;  // for messages that a busy lane answers
   std::mutex mutex_;
   std::vector<Work> posted_;  // guarded by mutex_
   std::atomic<bool> has_posted_{false};

@@ -15,9 +15,14 @@ constexpr size_t kUrgentOfPeerMax = 16;
 // Urgent messages one after the other while others wait: a flood of them does not stop these.
 constexpr size_t kUrgentRunMax = 16;
 
-bool IsUrgent(wire::Command command) {
+// Those whose answers no other request changes.
+bool IsForBusyLane(wire::Command command) {
   return command == wire::Command::kPing || command == wire::Command::kHello ||
-         command == wire::Command::kShardMap || command == wire::Command::kControl;
+         command == wire::Command::kShardMap;
+}
+
+bool IsUrgent(wire::Command command) {
+  return IsForBusyLane(command) || command == wire::Command::kControl;
 }
 
 // Rows that the request asks for. Of a PUSH_PULL they are those of the last frame's keys.
@@ -69,6 +74,7 @@ Status ArrivedQueue::Add(Envelope* envelope, TimeNs now) {
   if (const Result<wire::Header> header = wire::DecodeHeader(first); header.ok()) {
     message.cost += ReplyBytes(*header, envelope->message);
     message.is_credited = IsHeldByCredit(*header);
+    message.is_for_busy_lane = IsForBusyLane(header->command);
     is_urgent = IsUrgent(header->command) && size <= kUrgentBytesMax &&
                 peer.urgent.size() < kUrgentOfPeerMax;
   }
@@ -131,14 +137,28 @@ ArrivedQueue::Peer* ArrivedQueue::NextOther() {
   return nullptr;
 }
 
+ArrivedQueue::Arrived ArrivedQueue::TakeUrgent(Peer* peer) {
+  Arrived next = Take(peer, &peer->urgent);
+  peer->in_urgent_turns = !peer->urgent.empty();
+  if (peer->in_urgent_turns) urgent_turns_.push_back(peer);
+  return next;
+}
+
+std::optional<ArrivedQueue::Arrived> ArrivedQueue::NextForBusyLane() {
+  for (size_t peers = urgent_turns_.size(); peers > 0; --peers) {
+    Peer* const peer = NextUrgent();
+    if (peer == nullptr) break;
+    if (peer->urgent.front().is_for_busy_lane) return TakeUrgent(peer);
+    urgent_turns_.push_back(peer);
+  }
+  return std::nullopt;
+}
+
 ArrivedQueue::Arrived ArrivedQueue::Next() {
   if (urgent_run_ < kUrgentRunMax || turns_.empty()) {
     if (Peer* const peer = NextUrgent()) {
       ++urgent_run_;
-      Arrived next = Take(peer, &peer->urgent);
-      peer->in_urgent_turns = !peer->urgent.empty();
-      if (peer->in_urgent_turns) urgent_turns_.push_back(peer);
-      return next;
+      return TakeUrgent(peer);
     }
   }
   urgent_run_ = 0;

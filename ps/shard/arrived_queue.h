@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <queue>
 #include <string>
 #include <unordered_map>
@@ -44,6 +45,9 @@ class ArrivedQueue {
   Status Add(Envelope* envelope, TimeNs now);
   // The message whose turn it is; there must be one.
   Arrived Next();
+  // The next PING, HELLO or SHARD_MAP that is first among its peer's urgent messages. Their answers
+  // are the same in the middle of another request.
+  std::optional<Arrived> NextForBusyLane();
   // The peer's connection is gone: drops what it sent. How many messages these were.
   size_t Drop(const std::string& peer);
 
@@ -55,7 +59,8 @@ class ArrivedQueue {
     Arrived arrived;
     size_t bytes = 0;
     size_t cost = 0;
-    bool is_credited = false;  // counts against kPeerCostMax
+    bool is_credited = false;       // counts against kPeerCostMax
+    bool is_for_busy_lane = false;  // NextForBusyLane
   };
   struct Peer {
     std::deque<Waiting> urgent;
@@ -84,6 +89,7 @@ class ArrivedQueue {
   Peer* NextUrgent();
   Peer* NextOther();
   Arrived Take(Peer* peer, std::deque<Waiting>* from);
+  Arrived TakeUrgent(Peer* peer);
 
   static constexpr size_t kSweepLeast = 4096;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/failpoint.h"
 #include "base/out_of_memory.h"
@@ -59,6 +60,14 @@ std::optional<wire::Command> Lane::Handle(Envelope in, TimeNs arrived, TimeNs no
   return command;
 }
 
+void Lane::AnswerWhileBusy(Envelope in, TimeNs arrived, TimeNs now, std::vector<Envelope>* out) {
+  std::vector<Envelope>* const outer = std::exchange(state_.out, out);
+  state_.metrics.received_bytes.Add(MessageBytes(in.message));
+  std::optional<Request> request = Read(std::move(in), arrived, now);
+  if (request) Dispatch(state_, std::move(*request));
+  state_.out = outer;
+}
+
 void Lane::Refuse(const Envelope& in, const Status& reason, TimeNs now,
                   std::vector<Envelope>* out) {
   const Frame first = in.message.empty() ? Frame() : in.message.front();
@@ -67,12 +76,13 @@ void Lane::Refuse(const Envelope& in, const Status& reason, TimeNs now,
   state_.metrics.received_bytes.Add(MessageBytes(in.message));
   state_.metrics.RequestsOf(header->command).Add();
   state_.credits.Hear({header->client_hi, header->client_lo}, now);
-  state_.out = out;
+  std::vector<Envelope>* const outer = std::exchange(state_.out, out);
   state_.Reply({in.peer, *header}, state_.Count(Refusal::kCredit, reason));
-  state_.out = nullptr;
+  state_.out = outer;
 }
 
-std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now) {
+// The request, if it is let in; else it is answered, or dropped.
+std::optional<Request> Lane::Read(Envelope in, TimeNs arrived, TimeNs now) {
   // Kept for the reply to a message whose header makes sense and whose payload does not.
   const Frame first = in.message.empty() ? Frame() : in.message.front();
   Result<wire::Received> received = wire::Open(std::move(in.message));
@@ -101,6 +111,13 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
     state_.Reply(request.reply_to(), status);
     return std::nullopt;
   }
+  return request;
+}
+
+std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now) {
+  std::optional<Request> read = Read(std::move(in), arrived, now);
+  if (!read) return std::nullopt;
+  Request& request = *read;
   const wire::Command command = request.header.command;
   if (command != wire::Command::kPull) AnswerGathered(state_);
   if (command != wire::Command::kPush || request.header.cut > state_.checkpoint.cut) {

@@ -68,8 +68,13 @@ class Lane {
     return Handle(std::move(in), now, now, out);
   }
 
+  // Answers a PING, HELLO or SHARD_MAP. It may be called in the middle of another member, from what
+  // that waits for (base/while_waiting.h), and the reply may leave at once. The cut that such a
+  // request knows of is left to the next request.
+  void AnswerWhileBusy(Envelope in, TimeNs arrived, TimeNs now, std::vector<Envelope>* out);
+
   // Answers a request that is not handled, with the reason; one of kRefused counts as Refusal::
-  // kCredit.
+  // kCredit. It may be called in the middle of another member, too.
   void Refuse(const Envelope& in, const Status& reason, TimeNs now, std::vector<Envelope>* out);
 
   // Ends a round: answers pulls and applies pushes that were gathered, hands the kernel what the
@@ -121,6 +126,7 @@ class Lane {
 
  private:
   std::optional<wire::Command> Open(Envelope in, TimeNs arrived, TimeNs now);
+  std::optional<Request> Read(Envelope in, TimeNs arrived, TimeNs now);
   Status Admit(const Request& request);
   Status CheckLife(const wire::Header& request) const;
   Status TakeCut(const Request& request);

@@ -1,11 +1,13 @@
 // TierJob: work that a table has posted and will look at again.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "base/while_waiting.h"
 #include "storage/tiered/tier_executor.h"
 
 namespace strata {
@@ -34,18 +36,23 @@ class TierJob {
     return state_->is_done;
   }
 
-  // Waits for it.
+  // Waits for it, and does meanwhile what the thread does while it waits.
   T Take() {
-    {
-      std::unique_lock lock(state_->mutex);
-      state_->done.wait(lock, [&] { return state_->is_done; });
-    }
+    while (!WaitFor(kWaitPiece)) DoWhileWaiting();
     T value = std::move(state_->value);
     state_.reset();
     return value;
   }
 
  private:
+  static constexpr std::chrono::milliseconds kWaitPiece{2};
+
+  // Whether it is done, within a time.
+  bool WaitFor(std::chrono::milliseconds time) const {
+    std::unique_lock lock(state_->mutex);
+    return state_->done.wait_for(lock, time, [&] { return state_->is_done; });
+  }
+
   struct State {
     std::mutex mutex;
     std::condition_variable done;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/human_text.h"
+#include "base/while_waiting.h"
 #include "storage/rocks/cold_rows.h"
 #include "storage/tiered/tiered_table.h"
 
@@ -11,7 +12,8 @@ namespace strata {
 namespace {
 
 // Rows of a batch on its way down: some hundreds of kilobytes, copied twice.
-constexpr size_t kDownRows = 8192;
+constexpr uint64_t kDownRows = 8192;
+constexpr uint64_t kDownRowsMin = 64;
 // A row that came up for a request stays for the ones that follow, whatever its score.
 constexpr uint32_t kYoung = 8;
 constexpr size_t kUpKeys = 8192;
@@ -31,12 +33,14 @@ bool TieredTable::HasRoom(uint64_t count) {
 
 Status TieredTable::MakeRoom(uint64_t count) {
   while (!HasRoom(count)) {
+    DoWhileWaiting();
     const uint64_t free = warm_rows_max_ - std::min(warm_rows_max_, warm_.rows());
     const uint64_t lacking = count > free ? count - free : count;
     // Rows whose time has not come go too, before anything is refused.
     const bool is_done = down_.active() && down_.IsDone();
-    if (!is_done && (MoveDown(lacking, kYoung, kDue) || MoveDown(lacking, 1, 0))) continue;
+    if (!is_done && MoveDown(lacking, kYoung, kDue)) continue;
     if (!down_.active()) {
+      if (MoveDown(lacking, 1, 0)) continue;
       // All rows in memory are of this batch. The share of a table is a goal, the budget a limit.
       const Status status = warm_.Reserve(count);
       if (status.ok()) return {};
@@ -59,7 +63,7 @@ Status TieredTable::MakeRoom(uint64_t count) {
 
 bool TieredTable::MoveDown(uint64_t count, uint32_t age_min, uint8_t flags_out) {
   bool is_step = false;
-  const uint64_t count_min = std::max<uint64_t>(count, 64);
+  const uint64_t count_min = std::clamp<uint64_t>(count, kDownRowsMin, kDownRows);
   // Only who cannot go on without looks at every row.
   const uint64_t visits_max = age_min == 1 ? UINT64_MAX : 16 * count_min;
   const auto flags = static_cast<uint8_t>(flags_out | kWriting | (down_.active() ? kDirty : 0));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/while_waiting.h"
 #include "kernels/core/initializer.h"
 #include "storage/rocks/cold_rows.h"
 
@@ -133,6 +134,7 @@ Status TieredTable::ReadMissing(const KeyOf& key_of, const Use& use) {
   for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
     const auto some =
         std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
+    DoWhileWaiting();
     cold_keys_.clear();
     for (const uint32_t i : some) cold_keys_.push_back(key_of(i));
     STRATA_TRY(ReadCold(cold_keys_));

@@ -81,6 +81,25 @@ TEST(ArrivedQueue, UrgentMessagesGoBeforeQueuedWork) {
   }
 }
 
+TEST(ArrivedQueue, ABusyLaneGetsOnlyWhatItCanAnswerInBetween) {
+  ArrivedQueue queue(64 * kMega);
+  EXPECT_FALSE(queue.NextForBusyLane().has_value());
+  ASSERT_TRUE(Add(queue, Pull("a")).ok());
+  const auto control = wire::Seal(Request(wire::Command::kControl), {Frame::Copy({})});
+  ASSERT_TRUE(Add(queue, {"b", control}).ok());
+  ASSERT_TRUE(Add(queue, Ping("b")).ok()) << "after its CONTROL, whose order it keeps";
+  EXPECT_FALSE(queue.NextForBusyLane().has_value());
+  ASSERT_TRUE(Add(queue, Ping("c")).ok());
+  ASSERT_TRUE(Add(queue, Ping("c")).ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto next = queue.NextForBusyLane();
+    ASSERT_TRUE(next.has_value());
+    EXPECT_EQ(next->envelope.peer, "c");
+  }
+  EXPECT_FALSE(queue.NextForBusyLane().has_value());
+  EXPECT_EQ(Turns(queue), "bba");
+}
+
 TEST(ArrivedQueue, AFloodOfUrgentMessagesStopsNobody) {
   ArrivedQueue queue(64 * kMega);
   for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(Add(queue, Ping("flood")).ok());

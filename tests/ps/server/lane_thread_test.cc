@@ -1,15 +1,21 @@
 // A lane's thread over a port that is a script: in which order it answers what has come.
 #include "ps/service/lane_thread.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <utility>
 
+#include "base/while_waiting.h"
 #include "tests/ps/server/lane_fixture.h"
 
 namespace strata {
 namespace {
+
+using ::testing::ElementsAre;
 
 // Each look at it takes a millisecond, so that a round handles one message.
 class SlowClock final : public Clock {
@@ -66,8 +72,9 @@ struct Scripted {
   ScriptedPort* port = nullptr;
   std::unique_ptr<LaneThread> lane;
 
-  explicit Scripted(std::unique_ptr<ScriptedPort> script) : port(script.get()) {
-    lane = std::make_unique<LaneThread>(std::move(script), TestLaneConfig(), metrics, clock);
+  explicit Scripted(std::unique_ptr<ScriptedPort> script, LaneConfig config = TestLaneConfig())
+      : port(script.get()) {
+    lane = std::make_unique<LaneThread>(std::move(script), std::move(config), metrics, clock);
   }
 
   void RunUntilAnswered(const std::string& peer) {
@@ -94,6 +101,49 @@ TEST(LaneThread, APingIsAnsweredBeforeTheWorkThatWaits) {
   Scripted scripted(std::move(script));
   ASSERT_NO_FATAL_FAILURE(scripted.RunUntilAnswered("other"));
   EXPECT_EQ(scripted.port->answered[0], "other");
+}
+
+// Its first lookup ends only when `during` was called and says that it is enough.
+class SlowTable final : public MapTable {
+ public:
+  SlowTable(const TableSpec& spec, std::function<bool()> during)
+      : MapTable(spec), during_(std::move(during)) {}
+  Status Lookup(std::span<const Key> keys, std::span<float> out) override {
+    while (!during_()) DoWhileWaiting();
+    return MapTable::Lookup(keys, out);
+  }
+
+ private:
+  const std::function<bool()> during_;
+};
+
+TEST(LaneThread, PingsAreAnsweredInTheMiddleOfARequestThatWaits) {
+  auto script = std::make_unique<ScriptedPort>();
+  ScriptedPort* const port = script.get();
+  const TableSpec spec = TestSpec("t", 1);
+  TestClient client;
+  port->to_come.push_back(
+      {"creator", wire::Seal(client.Write(wire::Command::kCreateTable), {Definition(spec)})});
+  wire::Header pull = client.Read(wire::Command::kPull, IdOf(spec), 1);
+  pull.width = 1;
+  port->to_come.push_back({"slow", wire::Seal(pull, {Keys({1})})});
+  LaneConfig config = TestLaneConfig();
+  bool came = false;
+  // While the lookup goes on, these come: an answer to the last one ends it.
+  const auto during = [&] {
+    if (!std::exchange(came, true)) {
+      AddRequests(port, "late", wire::Command::kPull, 1);
+      AddRequests(port, "hello", wire::Command::kHello, 1);
+      AddRequests(port, "ping", wire::Command::kPing, 1);
+    }
+    return std::ranges::count(port->answered, "ping") > 0;
+  };
+  config.make_table = [&](const TableSpec& made) {
+    return std::make_unique<SlowTable>(made, during);
+  };
+  Scripted scripted(std::move(script), std::move(config));
+  ASSERT_NO_FATAL_FAILURE(scripted.RunUntilAnswered("late"));
+  EXPECT_THAT(port->answered, ElementsAre("creator", "hello", "ping", "slow", "late"));
 }
 
 TEST(LaneThread, AClientsRequestIsAnsweredAfterOneOfTheHogs) {
