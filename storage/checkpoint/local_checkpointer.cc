@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "proto/wire/cut_limit.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/load.h"
 #include "storage/checkpoint/page_filter.h"

@@ -11,6 +11,7 @@
 
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/node_query.h"
+#include "tools/admin/table_text.h"
 
 namespace strata::admin {
 
