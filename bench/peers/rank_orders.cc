@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
-#include "bench/measure.h"
+#include "bench/harness/measure.h"
 
 namespace strata::bench {
 namespace {

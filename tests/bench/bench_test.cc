@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "bench/figure.h"
-#include "bench/measure.h"
-#include "bench/report.h"
-#include "bench/workload.h"
+#include "bench/harness/figure.h"
+#include "bench/harness/measure.h"
+#include "bench/harness/report.h"
+#include "bench/harness/workload.h"
 
 namespace strata::bench {
 namespace {

@@ -7,10 +7,10 @@
 #include <limits>
 #include <thread>
 
-#include "bench/collective_measure.h"
-#include "bench/collective_tune.h"
-#include "bench/figure.h"
-#include "bench/rank_set.h"
+#include "bench/harness/figure.h"
+#include "bench/suites/collective/collective_measure.h"
+#include "bench/suites/collective/collective_tune.h"
+#include "bench/suites/collective/rank_set.h"
 
 namespace strata::bench {
 namespace {

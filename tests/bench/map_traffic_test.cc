@@ -1,6 +1,6 @@
 // Bytes that calls of the hash map move, beside sectors counted one by one where MapRef says that
 // digests, headers and rows lie.
-#include "bench/map_traffic.h"
+#include "bench/suites/map_traffic.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What sets searches are measured on, as their comments say.
-#include "bench/set_documents.h"
+#include "bench/suites/search/set_documents.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

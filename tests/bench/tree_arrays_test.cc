@@ -1,11 +1,11 @@
-#include "bench/tree_arrays.h"
+#include "bench/suites/trees/tree_arrays.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/disk.h"
-#include "bench/scratch_folder.h"
+#include "bench/harness/scratch_folder.h"
 #include "worker/gbdt/data/npy_rows.h"
 
 namespace strata::bench {

@@ -111,7 +111,7 @@ BANNED = [
      "use a setting"),
     (r"\bTODO\b|\bFIXME\b|\bXXX\b", [], "do it, or open an issue"),
     (r"\busing namespace (?!std::(string_view_)?literals|std::chrono_literals)", [], "name what you use"),
-    (r"\bfmt::print(ln)?\b", ["tests", "examples", "bench/collective_gpu.cu"],
+    (r"\bfmt::print(ln)?\b", ["tests", "examples", "bench/suites/collective/collective_gpu.cu"],
      "use base/print.h, which does not throw when the disk is full"),
     (r"\bstd::(cout|cerr)\b", [], "use base/print.h"),
     (r"\bthrow\b(?! by| from|n)", ["base/out_of_memory.cc", "tests"], "return a Status"),

@@ -1,0 +1,41 @@
+// What cases of a GPU's suites run. A build without CUDA names these cases, too;
+// run there they are kNotFound, as UseGpu is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "bench/harness/figure.h"
+#include "bench/harness/workload.h"
+
+namespace strata::bench {
+
+// Suite "table": a map of room for `rows`, filled up to `load`.
+struct MapShape {
+  uint32_t dim;
+  uint64_t rows;
+  double load;
+};
+Result<std::vector<Figure>> RunMap(const MapShape& shape);
+// From nothing to `rows` rows.
+Result<std::vector<Figure>> RunMapGrowth(uint32_t dim, uint64_t rows);
+
+// Suite "tiered".
+Result<std::vector<Figure>> RunGpuTiers(Distribution distribution);
+
+// Suite "embedding". Pooled lookups of rows of `dim` elements.
+Result<std::vector<Figure>> RunPooled(uint32_t dim);
+Result<std::vector<Figure>> RunCombine();
+Result<std::vector<Figure>> RunTraining();
+// Steps of four sizes, as launches and as CUDA graphs.
+Result<std::vector<Figure>> RunAsGraphs();
+
+// Suite "tree-blocks", over `count` numbers.
+Result<std::vector<Figure>> RunReduce(size_t count);
+Result<std::vector<Figure>> RunPrefixSum(size_t count);
+Result<std::vector<Figure>> RunSort(size_t count);
+Result<std::vector<Figure>> RunSmallSorts();
+
+}  // namespace strata::bench

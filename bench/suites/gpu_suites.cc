@@ -1,0 +1,80 @@
+// Suites of a GPU whose cases a build without CUDA names, too.
+#include <fmt/format.h>
+
+#include "bench/harness/figure.h"
+#include "bench/suites/gpu_runs.h"
+
+namespace strata::bench {
+
+Suite GpuTableSuite() {
+  return {"table", "the hash map on a GPU beside HierarchicalKV's figures",
+          [](bool) {
+            std::vector<Case> cases;
+            for (const uint32_t dim : {8U, 32U, 64U}) {
+              const uint64_t rows = (dim == 64 ? 64ULL : 128ULL) << 20;
+              for (const double load : {0.5, 0.75, 1.0}) {
+                const MapShape shape{dim, rows, load};
+                cases.push_back({fmt::format("dim={} load={:.2f}", dim, load),
+                                 [shape](const BenchOptions&) { return RunMap(shape); }});
+              }
+            }
+            for (const uint32_t dim : {8U, 64U}) {
+              cases.push_back({fmt::format("growth dim={}", dim), [dim](const BenchOptions&) {
+                                 return RunMapGrowth(dim, uint64_t{64} << 20);
+                               }});
+            }
+            return cases;
+          },
+          /*has_rounds=*/false};
+}
+
+Suite GpuTieredSuite() {
+  return {"tiered", "a table of which half fits the GPU's memory",
+          [](bool) {
+            std::vector<Case> cases;
+            for (const Distribution distribution : {Distribution::kUniform, Distribution::kZipf}) {
+              cases.push_back(
+                  {distribution == Distribution::kZipf ? "zipf" : "uniform",
+                   [distribution](const BenchOptions&) { return RunGpuTiers(distribution); }});
+            }
+            return cases;
+          },
+          /*has_rounds=*/false};
+}
+
+Suite GpuEmbeddingSuite() {
+  return {"embedding", "pooled lookups, combining and training steps on a GPU",
+          [](bool) {
+            std::vector<Case> cases;
+            for (const uint32_t dim : {16U, 64U, 128U}) {
+              cases.push_back({fmt::format("pooled dim={}", dim),
+                               [dim](const BenchOptions&) { return RunPooled(dim); }});
+            }
+            cases.push_back({"combine", [](const BenchOptions&) { return RunCombine(); }});
+            cases.push_back({"training", [](const BenchOptions&) { return RunTraining(); }});
+            cases.push_back({"graph", [](const BenchOptions&) { return RunAsGraphs(); }});
+            return cases;
+          },
+          /*has_rounds=*/false};
+}
+
+Suite GpuTreeBlocksSuite() {
+  return {
+      "tree-blocks", "reductions, prefix sums and sorts on a GPU, beside CUB",
+      [](bool) {
+        std::vector<Case> cases;
+        for (const size_t count : {size_t{1} << 16, size_t{1} << 24}) {
+          cases.push_back({fmt::format("reduce {}", count),
+                           [count](const BenchOptions&) { return RunReduce(count); }});
+          cases.push_back({fmt::format("prefix sum {}", count),
+                           [count](const BenchOptions&) { return RunPrefixSum(count); }});
+          cases.push_back({fmt::format("sort {}", count),
+                           [count](const BenchOptions&) { return RunSort(count); }});
+        }
+        cases.push_back({"sort in blocks", [](const BenchOptions&) { return RunSmallSorts(); }});
+        return cases;
+      },
+      /*has_rounds=*/false};
+}
+
+}  // namespace strata::bench
