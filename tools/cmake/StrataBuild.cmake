@@ -158,7 +158,7 @@ function(strata_executable name)
 endfunction()
 
 # strata_test(NAME SOURCES a.cc ... DEPS targets [LABELS labels] [TIMEOUT seconds] [COMPUTES])
-# A GoogleTest program; each of its cases is one ctest. COMPUTES: the work is in the test program itself,
+# A GoogleTest program; each of its cases is one ctest, and any may use tests/support. COMPUTES: the work is in the test program itself,
 # which is optimized under sanitizers, too. Labels: unit (the default), contract, sim,
 # process, threads (also run under ThreadSanitizer), gpu.
 function(strata_test name)
@@ -174,7 +174,8 @@ function(strata_test name)
     math(EXPR ARG_TIMEOUT "5 * ${ARG_TIMEOUT}")  # some take half of it there on a machine at rest
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS} strata_test_support
+    GTest::gtest GTest::gmock GTest::gtest_main)
   if(ARG_COMPUTES AND STRATA_SANITIZE)
     target_compile_options(${name} PRIVATE -O1)  # the precompiled header is of -O0
   else()
