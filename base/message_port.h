@@ -1,6 +1,6 @@
 // The seam to the data-plane network: multi-frame messages between named peers. The real form is
-// ZeroMQ (ps/net); the simulated one (base/sim_network.h) drops, delays, reorders, repeats and
-// partitions from a seed.
+// ZeroMQ (ps/net); the simulated one (tests/support/sim_network.h) drops, delays, reorders, repeats
+// and partitions from a seed.
 #pragma once
 
 #include <cstddef>

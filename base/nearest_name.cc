@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/settings_value.h"
+#include "base/settings/settings_value.h"
 
 namespace strata {
 namespace {

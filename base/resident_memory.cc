@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 
 namespace strata {
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/cli/usage_error.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
+#include "base/file/output_file.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "base/output_file.h"
 #include "base/print.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "base/signals.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/machine.h"

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file/text_file.h"
 #include "base/hash.h"
 #include "base/human_text.h"
-#include "base/text_file.h"
 #include "cluster/topology/host_pattern.h"
 
 namespace strata {

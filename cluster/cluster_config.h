@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/disk.h"
-#include "base/settings.h"
+#include "base/file/disk.h"
+#include "base/settings/settings.h"
 #include "base/status.h"
 #include "cluster/schedule/choice.h"
 #include "cluster/tls/tls_files.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text_file.h"
+#include "base/file/text_file.h"
 #include "cluster/names/resolve.h"
 #include "cluster/tls/tls_context.h"
 

@@ -7,14 +7,14 @@
 #include <semaphore>
 #include <string_view>
 
-#include "base/disk.h"
 #include "base/failpoint.h"
+#include "base/file/disk.h"
+#include "base/file/open_files.h"
+#include "base/file/text_file.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "base/open_files.h"
 #include "base/print.h"
 #include "base/signals.h"
-#include "base/text_file.h"
 #include "cluster/cluster_config.h"
 #include "ps/service/server.h"
 #include "ps/service/server_options.h"

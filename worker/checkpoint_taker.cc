@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "worker/ctr/training_state.h"
 
 namespace strata {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/text_file.h"
 #include "worker/gbdt/parameter_table.h"
 #include "worker/job.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/file_lock.h"
-#include "base/output_file.h"
+#include "base/file/file_lock.h"
+#include "base/file/output_file.h"
 #include "cluster/collective/single_group.h"
 #include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/host_store.h"

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/text_file.h"
 #include "worker/config_look.h"
 #include "worker/data/columns.h"
 #include "worker/tree_settings.h"

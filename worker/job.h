@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
-#include "base/settings.h"
+#include "base/file/disk.h"
+#include "base/settings/settings.h"
 #include "base/status.h"
 #include "storage/table_spec.h"
 #include "worker/data/data_spec.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/output_file.h"
+#include "base/file/output_file.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/dictionary.h"
 #include "worker/ctr/model_file.h"

@@ -5,8 +5,8 @@
 #include <array>
 #include <span>
 
+#include "base/file/text_file.h"
 #include "base/print.h"
-#include "base/text_file.h"
 #include "worker/config_look.h"
 #include "worker/gbdt/tree_outputs.h"
 #include "worker/tree_ranks.h"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
+#include "base/file/output_file.h"
 #include "base/log.h"
-#include "base/output_file.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "worker/gbdt/parameters.h"

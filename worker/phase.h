@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "worker/ctr/metrics.h"
 #include "worker/ctr/progress.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/http/http_server.h"
 #include "base/log.h"
 #include "base/print.h"

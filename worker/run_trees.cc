@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/print.h"

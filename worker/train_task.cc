@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/file/output_file.h"
 #include "base/log.h"
-#include "base/output_file.h"
 #include "base/random.h"
 #include "worker/checkpoint_taker.h"
 #include "worker/ctr/agree.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "base/log.h"
-#include "base/text_file.h"
 #include "worker/link_up.h"
 
 namespace strata {

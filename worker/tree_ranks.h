@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "cluster/collective/group.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "base/status.h"
 #include "worker/job.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 namespace strata {
 namespace {

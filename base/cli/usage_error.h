@@ -18,9 +18,9 @@ namespace strata {
 // unless it is `but`, which may be empty as a word of its own.
 Status CheckNoEmptyValue(std::span<const char* const> words, std::string_view but = {});
 
-// kInvalid. A word that `app` could not place is named as ParseCommandLine (base/settings.h) does,
-// with the nearest command or flag of all of its commands; anything else is told by `error`, which
-// parsing has thrown.
+// kInvalid. A word that `app` could not place is named as ParseCommandLine
+// (base/settings/settings.h) does, with the nearest command or flag of all of its commands;
+// anything else is told by `error`, which parsing has thrown.
 Status UsageError(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace strata

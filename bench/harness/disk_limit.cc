@@ -8,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/disk.h"
-#include "base/page_buffer.h"
+#include "base/file/disk.h"
+#include "base/file/page_buffer.h"
 
 namespace strata::bench {
 namespace {

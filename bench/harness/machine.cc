@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 
 namespace strata::bench {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "storage/rocks/rocks_db.h"
 
 namespace strata::bench {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/heap.h"
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "bench/peers/service_peer.h"
 
 namespace strata::bench {

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "bench/peers/service_peer.h"
 
 namespace strata::bench {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "cluster/gpu/nccl_comm.cuh"
 #include "cluster/gpu/nccl_status.cuh"
 

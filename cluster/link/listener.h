@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/owned_fd.h"
+#include "base/file/owned_fd.h"
 #include "base/status.h"
 
 namespace strata {

@@ -11,7 +11,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/random.h"
 
 namespace strata {

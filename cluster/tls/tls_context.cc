@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "base/text_file.h"
+#include "base/file/text_file.h"
 
 namespace strata {
 namespace {

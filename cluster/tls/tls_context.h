@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "cluster/tls/tls_files.h"
 

@@ -9,8 +9,8 @@
 #include <map>
 #include <optional>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/text_file.h"
 
 namespace strata {
 namespace {

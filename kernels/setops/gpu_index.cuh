@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/core/device_memory.cuh"
 #include "kernels/setops/block_image.h"
 #include "kernels/setops/gpu_scan.cuh"

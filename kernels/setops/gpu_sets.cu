@@ -6,8 +6,8 @@
 #include <numeric>
 #include <optional>
 
-#include "base/bell.h"
 #include "base/clock.h"
+#include "base/thread/bell.h"
 #include "kernels/core/device_memory.cuh"
 #include "kernels/setops/gpu_count.cuh"
 #include "kernels/setops/gpu_index.cuh"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/setops/block_image.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/top_hits.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/large_array.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/core/cuda_status.cuh"
 
 namespace strata::gpu_sets {

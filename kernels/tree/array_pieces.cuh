@@ -9,7 +9,7 @@
 #include <memory>
 #include <mutex>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/core/device_memory.cuh"
 #include "kernels/tree/gpu_bins.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/feature_shape.h"
 

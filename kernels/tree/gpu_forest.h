@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/forest.h"
 #include "kernels/tree/gpu_bins.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "ps/client/client_core.h"
 #include "ps/net/address.h"
 #include "ps/net/client_port.h"

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/out_of_memory.h"
-#include "base/thread.h"
+#include "base/thread/thread.h"
 
 namespace strata {
 namespace {

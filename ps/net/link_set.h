@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/owned_fd.h"
+#include "base/file/owned_fd.h"
 #include "ps/net/bell.h"
 #include "ps/net/link.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <span>
 
-#include "base/owned_fd.h"
+#include "base/file/owned_fd.h"
 #include "base/status.h"
 #include "ps/net/byte_ring.h"
 

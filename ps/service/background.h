@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/status.h"
-#include "base/thread.h"
+#include "base/thread/thread.h"
 
 namespace strata {
 

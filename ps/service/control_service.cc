@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/out_of_memory.h"
 #include "base/resident_memory.h"
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "proto/control/control.pb.h"
 
 namespace strata {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
-#include "base/file_lock.h"
-#include "base/replaceable_file.h"
+#include "base/file/disk.h"
+#include "base/file/file_lock.h"
+#include "base/file/replaceable_file.h"
 #include "base/status.h"
 #include "proto/format/server_identity.h"
 #include "ps/shard/boot_identity.h"

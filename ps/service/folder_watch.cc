@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/thread.h"
+#include "base/thread/thread.h"
 
 namespace strata {
 namespace {

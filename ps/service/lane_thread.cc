@@ -9,8 +9,8 @@
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/out_of_memory.h"
-#include "base/thread.h"
-#include "base/while_waiting.h"
+#include "base/thread/thread.h"
+#include "base/thread/while_waiting.h"
 #include "ps/shard/lane_recovery.h"
 
 namespace strata {

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "storage/gpu/gpu_tables.h"
 #include "storage/itemset/item_gpu.h"
 #include "storage/itemset/planned_search.h"

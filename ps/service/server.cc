@@ -9,11 +9,11 @@
 #include <mutex>
 #include <utility>
 
+#include "base/file/open_files.h"
 #include "base/http/http_server.h"
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "base/open_files.h"
 #include "base/random.h"
 #include "cluster/names/resolve.h"
 #include "proto/format/log_base.h"

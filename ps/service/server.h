@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "ps/service/table_factory.h"
 #include "storage/itemset/planned_search.h"

@@ -69,8 +69,8 @@ class Lane {
   }
 
   // Answers a PING, HELLO or SHARD_MAP. It may be called in the middle of another member, from what
-  // that waits for (base/while_waiting.h), and the reply may leave at once. The cut that such a
-  // request knows of is left to the next request.
+  // that waits for (base/thread/while_waiting.h), and the reply may leave at once. The cut that
+  // such a request knows of is left to the next request.
   void AnswerWhileBusy(Envelope in, TimeNs arrived, TimeNs now, std::vector<Envelope>* out);
 
   // Answers a request that is not handled, with the reason; one of kRefused counts as Refusal::

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/disk.h"
-#include "base/replaceable_file.h"
+#include "base/file/disk.h"
+#include "base/file/replaceable_file.h"
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/wire/cut_limit.h"

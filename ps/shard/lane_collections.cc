@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/file/replaceable_file.h"
 #include "base/little_endian.h"
-#include "base/replaceable_file.h"
 #include "proto/format/collection_file.h"
 #include "storage/log/segment_files.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/text_file.h"
 #include "proto/wire/cut_limit.h"
 #include "storage/checkpoint/checkpoint_marks.h"
 #include "storage/checkpoint/part_writer.h"

@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "base/file/npy_header.h"
+#include "base/file/output_file.h"
 #include "base/little_endian.h"
-#include "base/npy_header.h"
-#include "base/output_file.h"
 #include "storage/checkpoint/table_rows.h"
 
 namespace strata {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/memory/local_table.h"

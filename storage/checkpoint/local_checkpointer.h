@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "storage/memory/local_store.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/format/checkpoint_part.h"

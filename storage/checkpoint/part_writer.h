@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
-#include "base/page_buffer.h"
+#include "base/file/disk.h"
+#include "base/file/page_buffer.h"
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/format/checkpoint_part.h"

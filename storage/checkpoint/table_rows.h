@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/table.h"

@@ -30,8 +30,8 @@
 #include <span>
 #include <vector>
 
-#include "base/side_thread.h"
-#include "base/work_pool.h"
+#include "base/thread/side_thread.h"
+#include "base/thread/work_pool.h"
 #include "kernels/hashmap/residents.h"
 #include "kernels/sparse/missing_keys.h"
 #include "storage/gpu/gpu_table.h"

@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
 #include "storage/itemset/item_gpu.h"
 #include "storage/itemset/segment.h"

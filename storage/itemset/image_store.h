@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "proto/format/item_manifest.h"
 #include "storage/itemset/item_set.h"
 #include "storage/rocks/record_store.h"

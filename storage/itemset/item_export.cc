@@ -6,8 +6,8 @@
 #include <bit>
 #include <utility>
 
+#include "base/file/npy_header.h"
 #include "base/human_text.h"
-#include "base/npy_header.h"
 
 namespace strata {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
-#include "base/file_lock.h"
+#include "base/file/disk.h"
+#include "base/file/file_lock.h"
 #include "base/status.h"
 #include "proto/format/item_export.h"
 #include "storage/itemset/document.h"

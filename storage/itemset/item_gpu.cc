@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "kernels/core/gpu_fault.h"
 #include "storage/itemset/gpu_copy.h"
 

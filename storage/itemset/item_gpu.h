@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
 
 namespace strata {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "storage/itemset/merge_answers.h"
 #include "storage/itemset/streamed_sets.h"
 

@@ -18,8 +18,8 @@
 #include <span>
 #include <string>
 
-#include "base/side_thread.h"
 #include "base/status.h"
+#include "base/thread/side_thread.h"
 #include "proto/format/item_change.h"
 #include "storage/itemset/image_store.h"
 #include "storage/itemset/item_set.h"

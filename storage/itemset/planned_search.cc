@@ -7,7 +7,7 @@
 #include <iterator>
 #include <mutex>
 
-#include "base/thread_time.h"
+#include "base/thread/thread_time.h"
 #include "kernels/setops/count_search.h"
 #include "kernels/setops/scan_search.h"
 

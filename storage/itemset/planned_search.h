@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
 #include "kernels/setops/search_plan.h"
 #include "kernels/setops/top_hits.h"

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/file/npy_numbers.h"
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/npy_numbers.h"
-#include "base/text_file.h"
 #include "storage/itemset/document.h"
 #include "storage/itemset/item_export.h"
 

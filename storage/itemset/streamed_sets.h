@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
 #include "kernels/setops/strangers.h"
 #include "storage/itemset/item_gpu.h"

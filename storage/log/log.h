@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 
 namespace strata {

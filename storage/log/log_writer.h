@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "storage/log/log.h"
 #include "storage/log/old_segments.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "storage/log/log.h"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "proto/format/log_format.h"
 #include "storage/log/log.h"

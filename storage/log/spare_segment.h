@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "storage/log/log.h"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "storage/memory/local_table.h"
 
 namespace strata {

@@ -28,7 +28,7 @@
 
 #include "base/seeded_hash.h"
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/pages.h"
 #include "storage/memory/row_slabs.h"

@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/hash.h"
 #include "base/human_text.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "storage/rocks/rocks_options.h"
 #include "storage/rocks/sorted_fill.h"
 

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "storage/rocks/record_store.h"
 #include "storage/rocks/rocks_options.h"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 
 namespace strata {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/thread.h"
+#include "base/thread/thread.h"
 
 namespace strata {
 namespace {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/while_waiting.h"
+#include "base/thread/while_waiting.h"
 #include "storage/tiered/tier_executor.h"
 
 namespace strata {

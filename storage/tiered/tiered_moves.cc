@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/human_text.h"
-#include "base/while_waiting.h"
+#include "base/thread/while_waiting.h"
 #include "storage/rocks/cold_rows.h"
 #include "storage/tiered/tiered_table.h"
 

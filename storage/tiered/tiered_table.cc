@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/while_waiting.h"
+#include "base/thread/while_waiting.h"
 #include "kernels/core/initializer.h"
 #include "storage/rocks/cold_rows.h"
 

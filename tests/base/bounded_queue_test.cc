@@ -1,4 +1,4 @@
-#include "base/bounded_queue.h"
+#include "base/thread/bounded_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include <array>
 #include <functional>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/random.h"
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 

@@ -11,8 +11,8 @@
 #include <set>
 #include <sstream>
 
-#include "base/disk.h"
-#include "base/sim_disk.h"
+#include "base/file/disk.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

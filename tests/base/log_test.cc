@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {

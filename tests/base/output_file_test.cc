@@ -1,4 +1,4 @@
-#include "base/output_file.h"
+#include "base/file/output_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/disk.h"
-#include "base/sim_disk.h"
+#include "base/file/disk.h"
 #include "tests/support/closed_folders.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {

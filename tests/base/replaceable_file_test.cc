@@ -1,12 +1,12 @@
 // A file for which room is kept is replaced on a disk without a byte free, and stays old or new.
-#include "base/replaceable_file.h"
+#include "base/file/replaceable_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <set>
 
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "base/side_thread.h"
+#include "base/thread/side_thread.h"
 
 #include <gtest/gtest.h>
 

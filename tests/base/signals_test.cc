@@ -9,7 +9,7 @@
 #include <functional>
 #include <semaphore>
 
-#include "base/thread.h"
+#include "base/thread/thread.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

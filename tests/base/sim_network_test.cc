@@ -1,4 +1,4 @@
-#include "base/sim_network.h"
+#include "tests/support/sim_network.h"
 
 #include <gtest/gtest.h>
 

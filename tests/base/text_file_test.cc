@@ -1,8 +1,8 @@
-#include "base/text_file.h"
+#include "base/file/text_file.h"
 
 #include <gtest/gtest.h>
 
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 
 #include <gtest/gtest.h>
 

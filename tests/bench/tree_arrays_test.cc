@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "bench/harness/scratch_folder.h"
 #include "worker/gbdt/data/npy_rows.h"
 

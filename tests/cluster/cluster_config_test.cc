@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
-#include "base/sim_disk.h"
 #include "cluster/config_check.h"
 #include "cluster/names/own_rank.h"
 #include "cluster/names/resolve.h"
 #include "tests/cluster/certificates.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "base/random.h"
-#include "storage/memory/map_table.h"
 #include "tests/contract/hot_tiers.cuh"
 #include "tests/contract/table_bits.h"
 #include "tests/contract/table_contract.h"
 #include "tests/support/device_memory.cuh"
+#include "tests/support/map_table.h"
 
 namespace strata {
 namespace {

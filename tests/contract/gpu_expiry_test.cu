@@ -2,11 +2,11 @@
 // between the tiers, by itself.
 #include <limits>
 
-#include "storage/memory/map_table.h"
 #include "tests/contract/hot_tiers.cuh"
 #include "tests/contract/table_bits.h"
 #include "tests/contract/table_contract.h"
 #include "tests/support/device_memory.cuh"
+#include "tests/support/map_table.h"
 #include "tests/support/ones.h"
 
 namespace strata {

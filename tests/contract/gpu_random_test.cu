@@ -10,12 +10,12 @@
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/hot_table.h"
 #include "storage/memory/host_table.h"
-#include "storage/memory/map_table.h"
 #include "storage/tiered/tiered_table.h"
 #include "tests/contract/table_bits.h"
 #include "tests/contract/table_contract.h"
 #include "tests/storage/tier_parts.h"
 #include "tests/support/device_memory.cuh"
+#include "tests/support/map_table.h"
 
 namespace strata {
 namespace {

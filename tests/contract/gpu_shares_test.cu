@@ -2,9 +2,9 @@
 #include <numeric>
 
 #include "storage/memory/host_table.h"
-#include "storage/memory/map_table.h"
 #include "tests/contract/hot_tiers.cuh"
 #include "tests/support/device_memory.cuh"
+#include "tests/support/map_table.h"
 
 namespace strata {
 namespace {

@@ -1,7 +1,7 @@
 // The tables of this process under the contract of snapshots.
 #include "storage/memory/host_table.h"
-#include "storage/memory/map_table.h"
 #include "tests/contract/snapshot_contract.h"
+#include "tests/support/map_table.h"
 
 namespace strata {
 namespace {

@@ -1,7 +1,7 @@
 // The stores of one process under the contract of TableStore.
 #include "storage/memory/host_store.h"
-#include "storage/memory/map_table.h"
 #include "tests/contract/table_contract.h"
+#include "tests/support/map_table.h"
 
 namespace strata {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/random.h"
-#include "storage/memory/map_table.h"
 #include "tests/contract/table_contract.h"
+#include "tests/support/map_table.h"
 #include "tests/support/ones.h"
 
 namespace strata {

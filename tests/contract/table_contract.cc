@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "storage/memory/map_table.h"
+#include "tests/support/map_table.h"
 
 namespace strata {
 

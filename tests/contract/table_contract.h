@@ -4,7 +4,7 @@
 //   INSTANTIATE_TEST_SUITE_P(Host, TableContract, testing::Values(TableContractCase{...}),
 //                            TableContractName);
 //
-// Results are compared bit by bit with the std::map model (storage/memory/map_table.h).
+// Results are compared bit by bit with the std::map model (tests/support/map_table.h).
 #pragma once
 
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/disk.h"
-#include "base/npy_header.h"
+#include "base/file/disk.h"
+#include "base/file/npy_header.h"
 
 namespace strata::fuzz {
 

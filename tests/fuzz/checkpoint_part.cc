@@ -7,11 +7,11 @@
 #include <string>
 
 #include "base/little_endian.h"
-#include "base/sim_disk.h"
 #include "base/status.h"
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata::fuzz {
 namespace {

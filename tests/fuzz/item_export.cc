@@ -9,10 +9,10 @@
 #include <span>
 #include <string>
 
-#include "base/sim_disk.h"
 #include "storage/itemset/set_files.h"
 #include "tests/fuzz/array_files.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/sim_disk.h"
 #include "tools/admin/id_file.h"
 
 namespace strata::fuzz {

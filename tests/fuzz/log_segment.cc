@@ -3,12 +3,12 @@
 #include <span>
 #include <string>
 
-#include "base/sim_disk.h"
 #include "base/status.h"
 #include "proto/format/log_format.h"
 #include "storage/log/log.h"
 #include "storage/log/segment_files.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata::fuzz {
 namespace {

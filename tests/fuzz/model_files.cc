@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "base/hash.h"
-#include "base/sim_disk.h"
 #include "proto/format/model_manifest.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/sim_disk.h"
 #include "worker/ctr/model_file.h"
 #include "worker/data/feature.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/sim_disk.h"
 #include "tests/fuzz/array_files.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/sim_disk.h"
 #include "tools/admin/id_file.h"
 
 namespace strata::fuzz {

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/sim_disk.h"
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/npy_text.h"
 #include "tests/worker/text_disk.h"
 #include "worker/gbdt/data/dataset_file.h"

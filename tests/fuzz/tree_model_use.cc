@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/model/xgboost_json.h"

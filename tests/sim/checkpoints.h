@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/random.h"
 #include "ps/client/lane_caller.h"
 #include "ps/client/remote_checkpointer.h"

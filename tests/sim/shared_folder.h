@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "base/sim_disk.h"
 #include "tests/sim/watched_disk.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata::sim {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/sim_network.h"
 #include "ps/client/client_core.h"
 #include "tests/sim/sim_server.h"
+#include "tests/support/sim_network.h"
 
 namespace strata::sim {
 

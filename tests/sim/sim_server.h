@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/random.h"
-#include "base/sim_disk.h"
-#include "base/sim_network.h"
 #include "ps/shard/lane.h"
 #include "storage/log/log.h"
+#include "tests/support/sim_disk.h"
+#include "tests/support/sim_network.h"
 
 namespace strata::sim {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/random.h"
-#include "storage/memory/map_table.h"
+#include "tests/support/map_table.h"
 
 namespace strata::sim {
 namespace {

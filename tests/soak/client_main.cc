@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "base/print.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
 #include "tests/soak/checkpoint_loop.h"

@@ -12,7 +12,7 @@
 #include <map>
 #include <span>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "proto/format/log_format.h"
 

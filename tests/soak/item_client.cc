@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/thread.h"
+#include "base/thread/thread.h"
 
 namespace strata::soak {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "base/status.h"
 #include "tests/soak/report.h"
 

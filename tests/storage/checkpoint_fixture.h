@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/sim_disk.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "storage/checkpoint/load.h"
 #include "storage/memory/host_table.h"
 #include "tests/contract/table_bits.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 

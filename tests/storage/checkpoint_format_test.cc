@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/sim_disk.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/part_reader.h"
@@ -11,6 +10,7 @@
 #include "storage/checkpoint/table_record.h"
 #include "tests/storage/checkpoint_fixture.h"
 #include "tests/support/golden.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

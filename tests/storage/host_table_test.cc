@@ -8,7 +8,7 @@
 
 #include "kernels/core/initializer.h"
 #include "storage/memory/host_store.h"
-#include "storage/memory/map_table.h"
+#include "tests/support/map_table.h"
 #include "tests/support/ones.h"
 
 namespace strata {

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "base/random.h"
-#include "base/sim_disk.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/memory/host_store.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

@@ -3,9 +3,9 @@
 // what comes back is always a beginning of what was appended.
 #include <gtest/gtest.h>
 
-#include "base/sim_disk.h"
 #include "tests/storage/log_fixture.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

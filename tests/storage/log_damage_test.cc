@@ -7,9 +7,9 @@
 
 #include "base/hash.h"
 #include "base/little_endian.h"
-#include "base/sim_disk.h"
 #include "proto/format/log_format.h"
 #include "tests/storage/log_fixture.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/random.h"
 #include "storage/log/log.h"
 #include "storage/log/segment_files.h"

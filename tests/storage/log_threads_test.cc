@@ -4,8 +4,8 @@
 #include <atomic>
 #include <thread>
 
-#include "base/sim_disk.h"
 #include "tests/storage/log_fixture.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/random.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"

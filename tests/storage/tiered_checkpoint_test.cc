@@ -5,13 +5,13 @@
 #include <map>
 #include <memory>
 
-#include "base/sim_disk.h"
 #include "storage/checkpoint/export.h"
 #include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/local_store.h"
 #include "tests/storage/checkpoint_fixture.h"
 #include "tests/storage/tier_parts.h"
 #include "tests/support/ones.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

@@ -14,9 +14,9 @@
 #include <random>
 #include <span>
 
-#include "base/thread_time.h"
-#include "storage/memory/map_table.h"
+#include "base/thread/thread_time.h"
 #include "tests/storage/tier_parts.h"
+#include "tests/support/map_table.h"
 #include "tests/support/ones.h"
 
 namespace strata {

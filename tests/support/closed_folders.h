@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 

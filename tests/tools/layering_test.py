@@ -106,7 +106,7 @@ BANNED = [
     (r"\b(system_clock|steady_clock|high_resolution_clock|gettimeofday|clock_gettime)\b",
      ["base"], "take a base/clock.h Clock"),
     (r"\bstd::random_device\b|\bgetrandom\b|/dev/u?random", ["base"], "take a seed"),
-    (r"\bstd::[io]?fstream\b|\bfopen\b", ["base", "tests"], "use base/disk.h"),
+    (r"\bstd::[io]?fstream\b|\bfopen\b", ["base", "tests"], "use base/file/disk.h"),
     (r"\bgetenv\b", ["base", "tests", "tools/simt", "bench/peers/congestion_preload.cc"],
      "use a setting"),
     (r"\bTODO\b|\bFIXME\b|\bXXX\b", [], "do it, or open an issue"),

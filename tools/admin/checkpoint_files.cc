@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/human_text.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/checkpoint/export.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/disk.h"
-#include "base/text_file.h"
+#include "base/file/disk.h"
+#include "base/file/text_file.h"
 #include "cluster/link/query.h"
 #include "cluster/tls/tls_context.h"
 

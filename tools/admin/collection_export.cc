@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/file/output_file.h"
 #include "base/human_text.h"
-#include "base/output_file.h"
 #include "base/signals.h"
 #include "ps/client/collections.h"
 #include "storage/itemset/item_export.h"

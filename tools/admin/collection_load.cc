@@ -13,7 +13,7 @@
 
 #include "base/human_text.h"
 #include "base/signals.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "ps/client/collections.h"
 #include "storage/itemset/item_export.h"
 #include "storage/itemset/set_files.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "base/settings_value.h"
+#include "base/settings/settings_value.h"
 #include "ps/client/collections.h"
 #include "storage/itemset/document.h"
 #include "storage/itemset/set_files.h"

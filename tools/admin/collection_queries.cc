@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "tools/admin/store.h"
 #include "tools/admin/stored_documents.h"
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
+#include "base/file/output_file.h"
 #include "base/human_text.h"
-#include "base/output_file.h"
 #include "tools/admin/collection_queries.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/cli/usage_error.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "tools/admin/collection_options.h"
 #include "tools/admin/cost_options.h"
 #include "tools/admin/parse_whole.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/disk.h"
-#include "base/text_file.h"
+#include "base/file/disk.h"
+#include "base/file/text_file.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/table_text.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "tools/admin/parse_whole.h"
 
 namespace strata::admin {

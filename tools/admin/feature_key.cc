@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/disk.h"
-#include "base/text_file.h"
+#include "base/file/disk.h"
+#include "base/file/text_file.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/parse_whole.h"

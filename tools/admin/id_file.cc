@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/file/npy_numbers.h"
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/npy_numbers.h"
-#include "base/text_file.h"
 #include "storage/itemset/set_files.h"
 #include "tools/admin/parse_whole.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/print.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "cluster/cluster_config.h"
 #include "storage/optimizer_fields.h"
 #include "worker/gbdt/parameter_place.h"

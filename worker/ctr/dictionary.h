@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "cluster/collective/group.h"
 #include "worker/data/text_counts.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "cluster/collective/group.h"
 #include "worker/ctr/job_data.h"

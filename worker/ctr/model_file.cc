@@ -9,7 +9,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/text_file.h"
+#include "base/file/text_file.h"
 #include "proto/format/model_manifest.h"
 
 namespace strata {

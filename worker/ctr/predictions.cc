@@ -7,7 +7,7 @@
 #include <iterator>
 #include <vector>
 
-#include "base/output_file.h"
+#include "base/file/output_file.h"
 #include "kernels/core/math.h"
 #include "worker/ctr/agree.h"
 

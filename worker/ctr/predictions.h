@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "cluster/collective/group.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/human_text.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 namespace strata {
 namespace {

@@ -7,8 +7,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/text_file.h"
 #include "worker/data/file_look.h"
 
 namespace strata {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "worker/data/bad_lines.h"
 #include "worker/data/columns.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/text_file.h"
+#include "base/file/text_file.h"
 #include "worker/data/csv_line.h"
 
 namespace strata {

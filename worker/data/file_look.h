@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 
 namespace strata {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 
 namespace strata {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/bounded_queue.h"
-#include "base/thread.h"
+#include "base/thread/bounded_queue.h"
+#include "base/thread/thread.h"
 
 namespace strata {
 

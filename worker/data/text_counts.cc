@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "base/text_file.h"
+#include "base/file/text_file.h"
 #include "worker/data/feature_key.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/model/tree_model.h"

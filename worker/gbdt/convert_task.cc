@@ -1,6 +1,6 @@
 #include "worker/gbdt/convert_task.h"
 
-#include "base/output_file.h"
+#include "base/file/output_file.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/model_differences.h"
 

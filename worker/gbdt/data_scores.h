@@ -8,7 +8,7 @@
 
 #include "base/large_array.h"
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/gpu_scores.h"
 #include "kernels/tree/grown_tree.h"
 #include "worker/gbdt/data/tree_dataset.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/gbdt/tree_task.h"
 

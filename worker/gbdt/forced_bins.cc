@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text_file.h"
+#include "base/file/text_file.h"
 #include "worker/gbdt/model/json_at.h"
 
 namespace strata {

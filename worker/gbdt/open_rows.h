@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/data/tree_dataset.h"

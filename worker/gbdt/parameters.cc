@@ -9,9 +9,9 @@
 #include <ranges>
 #include <variant>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/settings.h"
-#include "base/text_file.h"
+#include "base/settings/settings.h"
 #include "worker/gbdt/parameter_conflicts.h"
 #include "worker/gbdt/parameter_table.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "kernels/tree/fixed_point.h"
 #include "kernels/tree/split.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "base/output_file.h"
+#include "base/file/output_file.h"
 #include "base/print.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/model/model_format.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/gbdt/predict/predictor.h"

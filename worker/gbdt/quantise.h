@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/large_array.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/fixed_point.h"
 #include "worker/gbdt/data/row_share.h"
 

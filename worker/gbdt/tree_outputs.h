@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
-#include "base/output_file.h"
+#include "base/file/disk.h"
+#include "base/file/output_file.h"
 #include "base/status.h"
 #include "worker/gbdt/parameters.h"
 

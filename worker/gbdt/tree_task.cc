@@ -9,10 +9,10 @@
 #include <optional>
 #include <thread>
 
+#include "base/file/output_file.h"
+#include "base/file/text_file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/output_file.h"
-#include "base/text_file.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/binned_rows.h"
 #include "worker/gbdt/continue_model.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/disk.h"
-#include "base/output_file.h"
+#include "base/file/disk.h"
+#include "base/file/output_file.h"
 #include "base/status.h"
 #include "worker/gbdt/booster.h"
 #include "worker/gbdt/parameters.h"

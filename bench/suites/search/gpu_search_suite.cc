@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/measure.h"

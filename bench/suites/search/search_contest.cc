@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/print.h"
-#include "base/thread.h"
-#include "base/work_pool.h"
+#include "base/thread/thread.h"
+#include "base/thread/work_pool.h"
 #include "bench/harness/machine.h"
 #include "bench/suites/search/set_documents.h"
 #include "kernels/setops/gpu_sets.h"

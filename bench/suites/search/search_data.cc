@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "storage/itemset/set_files.h"
 
 namespace strata::bench {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/measure.h"
 #include "bench/suites/search/set_documents.h"

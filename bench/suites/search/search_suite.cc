@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/measure.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "bench/harness/machine.h"
 
 namespace strata::bench {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "bench/harness/workload.h"
 #include "storage/rocks/rocks_db.h"
 

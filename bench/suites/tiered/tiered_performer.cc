@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/print.h"
 #include "base/resident_memory.h"
 #include "bench/harness/workload.h"

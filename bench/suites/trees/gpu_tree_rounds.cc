@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "bench/harness/measure.h"
 #include "bench/harness/scratch_folder.h"
 #include "bench/suites/trees/tree_arrays.h"

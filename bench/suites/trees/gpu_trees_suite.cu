@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/gpu_time.cuh"
 #include "bench/harness/measure.h"

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/large_array.h"
 #include "base/random.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/fixed_point.h"
 
 namespace strata::bench {

@@ -12,9 +12,9 @@
 #include <span>
 
 #include "base/clock.h"
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/json_text.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/booster.h"
 #include "worker/gbdt/data/array_rows.h"

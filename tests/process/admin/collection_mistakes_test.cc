@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "tests/process/admin/admin_fixture.h"
 #include "tests/worker/gbdt/npy_text.h"
 

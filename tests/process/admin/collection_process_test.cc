@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "tests/process/admin/admin_fixture.h"
 #include "tests/support/free_port.h"
 #include "tests/support/wait_until.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "proto/control/control.pb.h"
 #include "ps/client/control_call.h"
 #include "tests/soak/soak_cluster.h"

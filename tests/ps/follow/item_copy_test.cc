@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "proto/format/item_change.h"
 #include "tests/ps/server/lane_fixture.h"
 #include "tests/support/sanitizers.h"

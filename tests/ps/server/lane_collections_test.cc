@@ -8,12 +8,12 @@
 #include <deque>
 #include <set>
 
-#include "base/sim_disk.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "proto/format/collection_file.h"
 #include "proto/format/item_change.h"
 #include "tests/ps/server/durable_lane.h"
 #include "tests/sim/watched_disk.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {

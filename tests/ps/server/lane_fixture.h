@@ -14,7 +14,7 @@
 #include "proto/wire/shard_map.h"
 #include "ps/client/table_wire.h"
 #include "ps/shard/lane.h"
-#include "storage/memory/map_table.h"
+#include "tests/support/map_table.h"
 
 namespace strata {
 

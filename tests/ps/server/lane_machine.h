@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/sim_disk.h"
 #include "proto/wire/checkpoint_payload.h"
 #include "ps/shard/lane.h"
 #include "ps/shard/lane_recovery.h"
 #include "storage/memory/host_table.h"
 #include "tests/ps/server/lane_traffic.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 

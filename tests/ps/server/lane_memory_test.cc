@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/out_of_memory.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "proto/format/item_change.h"
 #include "proto/wire/collection_payload.h"
 #include "tests/ps/server/durable_lane.h"

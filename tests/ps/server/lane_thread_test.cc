@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/while_waiting.h"
+#include "base/thread/while_waiting.h"
 #include "tests/ps/server/lane_fixture.h"
 
 namespace strata {

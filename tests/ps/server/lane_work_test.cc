@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "base/thread_time.h"
-#include "base/work_pool.h"
+#include "base/thread/thread_time.h"
+#include "base/thread/work_pool.h"
 #include "proto/format/item_change.h"
 #include "storage/memory/host_table.h"
 #include "tests/ps/server/lane_fixture.h"

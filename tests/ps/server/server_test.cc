@@ -17,13 +17,13 @@
 #include <thread>
 
 #include "base/hash.h"
-#include "base/sim_disk.h"
 #include "proto/control/control.pb.h"
 #include "ps/client/collections.h"
 #include "ps/client/control_call.h"
 #include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
 #include "tests/ps/server/raw_peer.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/wait_until.h"
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata::soak {
 namespace {

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "base/print.h"
-#include "base/sim_disk.h"
 #include "proto/format/log_base.h"
 #include "proto/format/server_identity.h"
 #include "storage/checkpoint/checkpoint_files.h"
@@ -14,6 +13,7 @@
 #include "tests/soak/file_faults.h"
 #include "tests/storage/checkpoint_fixture.h"
 #include "tests/storage/log_fixture.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata::soak {

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "base/hash.h"
-#include "base/sim_disk.h"
 #include "storage/memory/host_store.h"
 #include "tests/soak/bits/file_kinds.h"
+#include "tests/support/sim_disk.h"
 #include "worker/ctr/model_file.h"
 
 namespace strata::soak {

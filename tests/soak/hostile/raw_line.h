@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/file/owned_fd.h"
 #include "base/message_port.h"
-#include "base/owned_fd.h"
 
 namespace strata::soak {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/hash.h"
 #include "base/print.h"
 #include "base/random.h"

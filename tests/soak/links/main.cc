@@ -1,7 +1,7 @@
 // strata-soak-links: groups of ranks at work, and a fault in each: killed and stopped ranks, cut
 // and reset connections, ranks that disagree, strangers. The last line is JSON; exit code 1 when a
 // rank hung, blamed the wrong one, was late or left something behind.
-#include "base/open_files.h"
+#include "base/file/open_files.h"
 #include "tests/soak/links/links_soak.h"
 #include "tests/soak/soak_main.h"
 

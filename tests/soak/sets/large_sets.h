@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/set_list.h"
 #include "kernels/setops/top_hits.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/top_hits.h"

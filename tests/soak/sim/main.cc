@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
-#include "base/thread.h"
+#include "base/thread/thread.h"
 #include "tests/sim/scenario.h"
 #include "tests/soak/soak_main.h"
 

@@ -7,13 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "base/sim_disk.h"
 #include "storage/itemset/logged_item_set.h"
 #include "storage/log/segment_files.h"
 #include "tests/storage/itemset/expect_model.h"
 #include "tests/storage/itemset/logged_changes.h"
 #include "tests/storage/itemset/sim_records.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "base/npy_header.h"
+#include "base/file/npy_header.h"
 #include "storage/itemset/set_files.h"
 #include "tests/support/temp_folder.h"
 

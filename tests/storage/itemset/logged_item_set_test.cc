@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "base/sim_disk.h"
 #include "tests/storage/itemset/expect_model.h"
 #include "tests/storage/itemset/item_set_model.h"
 #include "tests/storage/itemset/logged_changes.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/sim_disk.h"
 #include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
+#include "tests/support/sim_disk.h"
 #include "worker/ctr/job_agreement.h"
 #include "worker/ctr/predictions.h"
 

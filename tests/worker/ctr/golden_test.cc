@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/sim_disk.h"
 #include "proto/format/model_manifest.h"
 #include "storage/memory/host_store.h"
+#include "tests/support/sim_disk.h"
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/training_state.h"
 #include "worker/data/feature.h"

@@ -8,10 +8,10 @@
 #include <map>
 #include <thread>
 
-#include "base/sim_disk.h"
 #include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
 #include "storage/memory/host_store.h"
+#include "tests/support/sim_disk.h"
 
 namespace strata {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "storage/memory/map_table.h"
 #include "storage/table.h"
+#include "tests/support/map_table.h"
 
 namespace strata {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 
 namespace strata {
 namespace {

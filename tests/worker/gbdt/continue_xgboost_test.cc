@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "base/sim_disk.h"
 #include "tests/support/golden.h"
+#include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/golden_model.h"
 #include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/model/lightgbm_text.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/gbdt/tree_task.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 #include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/data/text_rows.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/data/tree_dataset.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sim_disk.h"
+#include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/gbdt/tree_task.h"

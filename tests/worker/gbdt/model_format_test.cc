@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/sim_disk.h"
 #include "tests/golden/gbdt/binary.cpp"
+#include "tests/support/sim_disk.h"
 namespace infinite {
 #include "tests/golden/gbdt/infinite.cpp"
 }  // namespace infinite

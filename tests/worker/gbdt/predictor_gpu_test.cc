@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/sim_disk.h"
 #include "kernels/tree/gpu_leaves.h"
+#include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/golden_model.h"
 #include "tests/worker/gbdt/hard_array.h"
 #include "tests/worker/gbdt/random_model.h"

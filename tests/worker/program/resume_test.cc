@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/random.h"
 #include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"

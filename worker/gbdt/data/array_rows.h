@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/row_source.h"
 

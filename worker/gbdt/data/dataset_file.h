@@ -12,9 +12,9 @@
 #include <memory>
 #include <string>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "worker/gbdt/data/tree_dataset.h"
 
 namespace strata {

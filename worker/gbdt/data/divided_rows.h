@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "cluster/collective/group.h"
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/category_texts.h"

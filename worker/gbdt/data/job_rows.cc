@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "base/log.h"
-#include "base/text_file.h"
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/divided_rows.h"
 #include "worker/gbdt/data/feature_names.h"

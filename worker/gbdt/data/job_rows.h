@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "worker/data/csv_reader.h"
 #include "worker/gbdt/data/category_texts.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/file/npy_header.h"
 #include "base/human_text.h"
-#include "base/npy_header.h"
 #include "worker/gbdt/data/bin_mapper.h"
 
 namespace strata {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/row_source.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "cluster/collective/group.h"
 
 namespace strata {

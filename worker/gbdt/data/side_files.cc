@@ -8,9 +8,9 @@
 #include <optional>
 #include <unordered_set>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "base/log.h"
-#include "base/text_file.h"
 #include "worker/data/file_look.h"
 #include "worker/data/line_reader.h"
 

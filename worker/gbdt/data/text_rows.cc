@@ -8,8 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "base/text_file.h"
 #include "worker/data/file_look.h"
 
 namespace strata {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "worker/data/line_reader.h"
 #include "worker/gbdt/data/column_roles.h"

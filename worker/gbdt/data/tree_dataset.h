@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/gpu_bins.h"
 #include "worker/gbdt/data/bin_mapper.h"

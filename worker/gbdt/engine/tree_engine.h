@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "cluster/collective/group.h"
 #include "kernels/tree/exact_sum.h"
 #include "kernels/tree/gpu_trees.h"

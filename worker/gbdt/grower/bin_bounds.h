@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/feature_shape.h"
 #include "kernels/tree/grown_tree.h"

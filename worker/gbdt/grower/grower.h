@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/fixed_point.h"
 #include "kernels/tree/grown_tree.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 
 namespace strata {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/large_array.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/partition.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/gpu_leaves.h"
 #include "kernels/tree/grown_tree.h"
 #include "worker/gbdt/grower/histogram_builder.h"

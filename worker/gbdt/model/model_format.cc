@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/text_file.h"
+#include "base/file/text_file.h"
 #include "worker/data/file_look.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/model/model_cpp.h"

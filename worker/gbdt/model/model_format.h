@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/disk.h"
+#include "base/file/disk.h"
 #include "base/status.h"
 #include "worker/gbdt/model/tree_model.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/core/device_choice.h"
 #include "kernels/tree/gpu_forest.h"
 #include "worker/gbdt/data/row_source.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/work_pool.h"
+#include "base/thread/work_pool.h"
 #include "kernels/tree/key_cut.h"
 #include "worker/gbdt/data/row_share.h"
 

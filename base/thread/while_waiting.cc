@@ -1,0 +1,29 @@
+#include "base/thread/while_waiting.h"
+
+#include <utility>
+
+#include "base/status.h"
+
+namespace strata {
+namespace {
+
+thread_local std::function<void()> work_of_thread;
+thread_local bool is_working = false;
+
+}  // namespace
+
+WhileWaiting::WhileWaiting(std::function<void()> work) {
+  STRATA_CHECK(work_of_thread == nullptr);
+  work_of_thread = std::move(work);
+}
+
+WhileWaiting::~WhileWaiting() { work_of_thread = nullptr; }
+
+void DoWhileWaiting() {
+  if (work_of_thread == nullptr || is_working) return;
+  is_working = true;
+  work_of_thread();
+  is_working = false;
+}
+
+}  // namespace strata
