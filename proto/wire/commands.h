@@ -1,48 +1,5 @@
-// The command table: each command's name, whether it writes, and the payload frames of request and
-// reply. The dispatcher, metrics labels, limits and docs/protocol.md read it.
-//
-//   command            request frames            reply frames (status OK)
-//   HELLO              hello request             hello reply; with the flag full also the
-//                                                lanes' other endpoints
-//   SHARD_MAP          -                         shard map
-//   PING               -                         -
-//   LEAVE              -                         -
-//   CREATE_TABLE       table definition          -
-//   DROP_TABLE         - (header: table)         -
-//   LIST_TABLES        -                         one frame: table definitions, one after the other
-//   PULL               keys u64                  rows f32 in the order of the keys [, existence u8]
-//   PUSH               keys u64, gradients f32   -
-//   PUSH_PULL          keys u64, gradients f32,   rows f32, a row for each of the keys to look up
-//                      keys to look up u64
-//   PUT                keys u64, values f32      -
-//   ERASE              keys u64                  with the flag full the number of rows that went,
-//                                                u64, unless this answers a repeat
-//   SCAN               - (cursor, count)         keys u64, rows f32 [, counters 16 bytes a row]
-//   STATS              - (header: table)         table stats
-//   PREFETCH           keys u64                  -
-//   CUT                - (least number wanted)   - (number)
-//   CHECKPOINT         - (number, full)          description of the lane's part
-//   COMMIT_CHECKPOINT  descriptions of all       -
-//                      parts, attachments
-//   TRIM_LOG           - (number)                -
-//   LIST_CHECKPOINTS   -                         list of checkpoints; with the
-//                                                flag full also damaged ones
-//   READ_ATTACHMENT    its name (number)         its bytes
-//   RESTORE            - (number), or the name   -
-//                      of one table
-//   CONTROL            protobuf                  protobuf
-//   CREATE_COLLECTION  collection definition     -
-//   DROP_COLLECTION    - (header: table)         -
-//   LIST_COLLECTIONS   -                         one frame: definitions, one after the other
-//   CHANGE_ITEMS       changes of a collection   -
-//   READ_ITEMS         ids u64                   changes that put the documents in
-//   SEARCH             terms, offsets u64,       offsets u64, hits 16 bytes each; with the
-//                      tokens u32                flag full also how they were found
-//   COLLECTION_STATS   - (header: table)         collection stats
-//   SCAN_ITEMS         - (cursor, count)         changes that put the documents in
-// (number): of the checkpoint, in the header's `cursor`. Several descriptions or attachments in one
-// frame are a list of blocks (EncodeBlocks), in the order of the shard map's lanes.
-// Any reply whose status is not OK has one frame: the error's text, UTF-8, at most 4,096 bytes.
+// The payloads of commands that are about the server and its tables, and what all replies have in
+// common. docs/protocol.md has their bytes; command_table.h says which command has which.
 #pragma once
 
 #include <cstdint>
@@ -59,20 +16,6 @@
 #include "proto/wire/optimizer_extension.h"
 
 namespace strata::wire {
-
-struct CommandInfo {
-  Command command;
-  std::string_view name;  // "PULL": logs, metrics, docs
-  bool writes;            // carries a sequence and is applied exactly once
-  bool names;             // is about a table or collection that exists, which the header names
-  uint8_t request_frames;
-  uint8_t reply_frames_min;
-  uint8_t reply_frames_max;
-};
-std::span<const CommandInfo> CommandTable();
-const CommandInfo* FindCommand(uint16_t number);  // null: no such command
-// The most payload frames of a request; request_frames is the least.
-uint8_t RequestFramesMax(const CommandInfo& info);
 
 // HELLO: who is there. Sent by a client to every server before anything else.
 struct HelloRequest {

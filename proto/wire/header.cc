@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/xxh3.h"
 #include "proto/wire/bytes.h"
-#include "proto/wire/commands.h"
+#include "proto/wire/command_table.h"
 
 namespace strata::wire {
 namespace {
@@ -123,7 +123,7 @@ Status CheckMeaning(const Header& h) {
 // Whether bytes 148 to 151 are of a name; else they are of a boot.
 bool BearsName(const Header& h) {
   const CommandInfo* const info = FindCommand(static_cast<uint16_t>(h.command));
-  return !h.is(kFlagReply) && info != nullptr && info->names;
+  return !h.is(kFlagReply) && info != nullptr && info->has(kNames);
 }
 
 Header ReadFields(const std::byte* in) {
@@ -163,9 +163,9 @@ Header ReadFields(const std::byte* in) {
 }
 
 Status CheckFrameCount(const Header& h) {
-  const CommandInfo& info = *FindCommand(static_cast<uint16_t>(h.command));
+  const CommandInfo& info = InfoOf(h.command);
   int least = info.request_frames;
-  int most = RequestFramesMax(info);
+  int most = info.request_frames_max;
   if (h.is(kFlagReply)) {
     least = h.status == 0 ? info.reply_frames_min : 1;
     most = h.status == 0 ? info.reply_frames_max : 1;

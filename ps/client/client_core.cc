@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/human_text.h"
+#include "proto/wire/command_table.h"
 #include "ps/client/request_builder.h"
 #include "ps/client/split.h"
 #include "ps/client/table_wire.h"
@@ -33,9 +34,8 @@ Outcome MakeOutcome(const Call& call, Status status) {
 }
 
 bool WritesRows(const Request& request) {
-  const Command command = request.header.command;
-  return command == Command::kPush || command == Command::kPushPull || command == Command::kPut ||
-         command == Command::kErase || command == Command::kChangeItems;
+  const wire::CommandInfo& info = wire::InfoOf(request.header.command);
+  return info.has(wire::kWrites) && info.has(wire::kRouted);
 }
 
 // A table that some lanes had and others had not, after an earlier attempt that went half way, is
@@ -259,7 +259,7 @@ ClientCore::RequestPtr ClientCore::TableRequest(const CallPtr& call, Command com
   request->header.epoch = map_.epoch;
   request->header.SetName(name_hash);
   request->header.ack = wire::kAckDefault;
-  request->writes = wire::FindCommand(static_cast<uint16_t>(command))->writes;
+  request->writes = wire::InfoOf(command).has(wire::kWrites);
   request->bytes = 2 * wire::kHeaderBytes;
   return request;
 }

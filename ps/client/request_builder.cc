@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/human_text.h"
+#include "proto/wire/command_table.h"
 #include "proto/wire/commands.h"
 #include "ps/client/split.h"
 #include "ps/client/table_wire.h"
@@ -89,7 +90,7 @@ class Builder {
       header.world = operation.sync->world;
       header.first_step = operation.sync->first_step;
     }
-    request->writes = wire::FindCommand(static_cast<uint16_t>(header.command))->writes;
+    request->writes = wire::InfoOf(header.command).has(wire::kWrites);
     request->bytes = 2 * wire::kHeaderBytes +
                      request->positions.size() * (sizeof(Key) + sizeof(float) * header.width);
     requests_.push_back(request);

@@ -11,7 +11,7 @@
 #include "base/out_of_memory.h"
 #include "base/thread/thread.h"
 #include "base/thread/while_waiting.h"
-#include "ps/shard/lane_recovery.h"
+#include "ps/service/lane_recovery.h"
 
 namespace strata {
 namespace {

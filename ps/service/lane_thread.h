@@ -17,9 +17,9 @@
 #include "base/message_port.h"
 #include "base/status.h"
 #include "ps/service/background.h"
+#include "ps/service/lane.h"
 #include "ps/service/log_syncer.h"
 #include "ps/shard/arrived_queue.h"
-#include "ps/shard/lane.h"
 #include "ps/shard/lane_metrics.h"
 #include "storage/log/log.h"
 

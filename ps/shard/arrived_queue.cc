@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "proto/wire/header.h"
+#include "proto/wire/command_table.h"
 
 namespace strata {
 namespace {
@@ -14,16 +14,6 @@ constexpr size_t kUrgentBytesMax = 4096;
 constexpr size_t kUrgentOfPeerMax = 16;
 // Urgent messages one after the other while others wait: a flood of them does not stop these.
 constexpr size_t kUrgentRunMax = 16;
-
-// Those whose answers no other request changes.
-bool IsForBusyLane(wire::Command command) {
-  return command == wire::Command::kPing || command == wire::Command::kHello ||
-         command == wire::Command::kShardMap;
-}
-
-bool IsUrgent(wire::Command command) {
-  return IsForBusyLane(command) || command == wire::Command::kControl;
-}
 
 // Rows that the request asks for. Of a PUSH_PULL they are those of the last frame's keys.
 size_t ReplyBytes(const wire::Header& header, const Message& message) {
@@ -72,11 +62,12 @@ Status ArrivedQueue::Add(Envelope* envelope, TimeNs now) {
   const std::span<const std::byte> first =
       envelope->message.empty() ? std::span<const std::byte>() : envelope->message[0].bytes();
   if (const Result<wire::Header> header = wire::DecodeHeader(first); header.ok()) {
+    const wire::CommandInfo& info = wire::InfoOf(header->command);
     message.cost += ReplyBytes(*header, envelope->message);
     message.is_credited = IsHeldByCredit(*header);
-    message.is_for_busy_lane = IsForBusyLane(header->command);
-    is_urgent = IsUrgent(header->command) && size <= kUrgentBytesMax &&
-                peer.urgent.size() < kUrgentOfPeerMax;
+    message.is_for_busy_lane = info.has(wire::kStateless);
+    is_urgent =
+        info.has(wire::kUrgent) && size <= kUrgentBytesMax && peer.urgent.size() < kUrgentOfPeerMax;
   }
   if (!is_urgent) STRATA_TRY(CheckRoom(peer, message));
   message.arrived = {std::move(*envelope), now};

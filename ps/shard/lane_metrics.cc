@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "proto/wire/command_table.h"
+
 namespace strata {
 namespace {
 

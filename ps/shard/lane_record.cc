@@ -6,7 +6,7 @@
 #include <string>
 
 #include "proto/wire/bytes.h"
-#include "proto/wire/commands.h"
+#include "proto/wire/command_table.h"
 #include "storage/table_spec.h"
 
 namespace strata {
@@ -54,8 +54,8 @@ Result<std::vector<LoggedWrite>> DecodeWrites(std::span<const std::byte> body) {
     LoggedWrite write;
     STRATA_ASSIGN(write.header, wire::DecodeHeader(body.first(wire::kHeaderBytes)));
     body = body.subspan(wire::kHeaderBytes);
-    const wire::CommandInfo& info = *wire::FindCommand(static_cast<uint16_t>(write.header.command));
-    if (!info.writes || write.header.is(wire::kFlagReply) ||
+    const wire::CommandInfo& info = wire::InfoOf(write.header.command);
+    if (!info.has(wire::kWrites) || write.header.is(wire::kFlagReply) ||
         write.header.frames != info.request_frames) {
       return Corrupt(
           fmt::format("{} with {} frames is no logged write", info.name, write.header.frames));

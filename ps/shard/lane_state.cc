@@ -7,6 +7,7 @@
 
 #include "base/failpoint.h"
 #include "base/human_text.h"
+#include "proto/wire/command_table.h"
 
 namespace strata {
 namespace {
@@ -16,12 +17,6 @@ uint16_t IndexIn(const wire::ShardMap& map, const wire::LaneName& name) {
   STRATA_CHECK_MSG(found != map.lanes.end(),
                    fmt::format("server {} lane {} is not in the map", name.server, name.lane));
   return static_cast<uint16_t>(found - map.lanes.begin());
-}
-
-// Whose header's `table` is a collection's id.
-bool IsOfCollection(wire::Command command) {
-  return command == wire::Command::kCreateCollection || command == wire::Command::kDropCollection ||
-         command == wire::Command::kChangeItems;
 }
 
 // What a lane finds damaged of its own is no damage of the message, which would be sent again.
@@ -134,7 +129,8 @@ Status LaneState::CheckNotDraining() const {
 
 AckLevel LaneState::LevelOf(const wire::Header& request) const {
   auto level = static_cast<AckLevel>(request.ack);
-  if (level == AckLevel::kDefault && !IsOfCollection(request.command)) {
+  const bool is_of_table = !wire::InfoOf(request.command).has(wire::kOfCollections);
+  if (level == AckLevel::kDefault && is_of_table) {
     const auto table = tables.find(request.table);
     if (table != tables.end()) level = table->second->spec().ack;
   }

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "proto/wire/command_table.h"
 #include "tests/proto/wire_samples.h"
 
 namespace strata::wire {

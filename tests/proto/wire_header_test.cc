@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "proto/wire/bytes.h"
+#include "proto/wire/command_table.h"
 #include "tests/proto/wire_samples.h"
 
 namespace strata::wire {
@@ -55,7 +56,7 @@ TEST(WireHeader, RandomHeadersComeBack) {
     if (h.is(kFlagReply)) h.credit = static_cast<uint32_t>(random());
     h.version = static_cast<uint16_t>(kVersionMin + random() % (kVersion - kVersionMin + 1));
     if (h.version >= 2) {
-      const bool names = FindCommand(static_cast<uint16_t>(h.command))->names;
+      const bool names = InfoOf(h.command).has(kNames);
       (names && !h.is(kFlagReply) ? h.name_check : h.boot_nonce) = static_cast<uint32_t>(random());
       h.trace = static_cast<uint32_t>(random());
     }
@@ -156,7 +157,7 @@ TEST(WireMessage, TheCommandSaysHowManyFrames) {
       Header header;
       header.command = info.command;
       EXPECT_EQ(Open(Seal(header, Message(frames))).ok(),
-                frames >= info.request_frames && frames <= RequestFramesMax(info))
+                frames >= info.request_frames && frames <= info.request_frames_max)
           << info.name << " with " << int{frames};
       header.flags = kFlagReply;
       EXPECT_EQ(Open(Seal(header, Message(frames))).ok(),

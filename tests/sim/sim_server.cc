@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "proto/format/log_base.h"
-#include "ps/shard/lane_recovery.h"
+#include "ps/service/lane_recovery.h"
 #include "storage/memory/host_table.h"
 #include "tests/sim/shared_folder.h"
 #include "tests/sim/watched_disk.h"

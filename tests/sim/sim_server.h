@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/random.h"
-#include "ps/shard/lane.h"
+#include "ps/service/lane.h"
 #include "storage/log/log.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/sim_network.h"

@@ -52,7 +52,9 @@ MAY_INCLUDE = {
     "cluster": ["base", "kernels/core/device_choice.h", "cluster/topology", "cluster/names", "cluster/schedule/choice.h",
                 "cluster/tls"],  # cluster.toml
     # A lane calls the commands' handlers.
-    "ps/shard": ["base", "proto/wire", "proto/format", "storage", "ps/service/handlers.h"],
+    "ps/shard": ["base", "proto/wire", "proto/format", "storage"],
+    "ps/commands": ["base", "proto/wire", "proto/format", "storage", "ps/shard",
+                    "ps/client/table_wire.h"],
     "ps/net": ["base", "proto/wire"],
     "ps/client": ["base", "proto/wire", "proto/format/item_change.h", "storage", "ps/net"],
     # A server as a client of the others, for copies of their documents.
@@ -60,8 +62,8 @@ MAY_INCLUDE = {
                   "ps/shard/collection_copies.h"],
     # Both ends of the wire translate table specs with the same functions.
     "ps/service": ["base", "kernels/core/device_choice.h", "proto/wire", "proto/control", "proto/format", "storage",
-                   "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/net", "ps/follow",
-                   "ps/client/table_wire.h"],
+                   "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/commands", "ps/net",
+                   "ps/follow"],
     "ps": ["base", "cluster/cluster_config.h", "ps/service"],  # strata-server
     "worker/data": ["base", "kernels/core", "storage"],
     "worker/ctr": ["base", "proto/format", "kernels", "storage", "cluster/collective",
@@ -219,13 +221,15 @@ SELF_TEST = [
     ("storage/log/a.h", _GUARD + '#include "storage/table.h"\n', "storage/log/ may not include"),
     ("storage/rocks/a.h", _GUARD + '#include "storage/tiered/policy.h"\n', "may not include"),
     ("storage/tiered/a.h", _GUARD + "#include <rocksdb/db.h>\n", "only storage/rocks"),
-    ("storage/checkpoint/a.h", _GUARD + '#include "ps/shard/lane.h"\n', "may not include"),
+    ("storage/checkpoint/a.h", _GUARD + '#include "ps/service/lane.h"\n', "may not include"),
     ("kernels/sparse/a.h", _GUARD + '#include "kernels/dense/fm.h"\n', "may not include"),
     ("proto/wire/a.h", _GUARD + '#include "proto/format/manifest.h"\n', "may not include"),
     ("cluster/topology/a.h", _GUARD + '#include "cluster/names/resolve.h"\n', "may not include"),
     ("cluster/link/a.h", _GUARD + '#include "cluster/collective/group.h"\n', "may not include"),
-    ("ps/net/a.h", _GUARD + '#include "ps/shard/lane.h"\n', "ps/net/ may not include"),
+    ("ps/net/a.h", _GUARD + '#include "ps/service/lane.h"\n', "ps/net/ may not include"),
     ("ps/shard/a.h", _GUARD + '#include "ps/service/server.h"\n', "ps/shard/ may not include"),
+    ("ps/shard/a.h", _GUARD + '#include "ps/commands/handlers.h"\n', "ps/shard/ may not include"),
+    ("ps/commands/a.h", _GUARD + '#include "ps/service/lane.h"\n', "may not include"),
     ("worker/data/a.h", _GUARD + '#include "worker/ctr/trainer.h"\n', "may not include"),
     ("worker/ctr/a.h", _GUARD + '#include "ps/client/remote_store.h"\n', "may not include"),
     ("cluster/a.h", _GUARD + '#include "storage/table.h"\n', "cluster/ may not include"),

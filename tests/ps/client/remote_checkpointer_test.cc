@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/wire/checkpoint_payload.h"
+#include "proto/wire/command_table.h"
 
 namespace strata {
 namespace {
@@ -26,11 +27,10 @@ class FakeLanes : public LaneCaller {
   static constexpr size_t kLanes = 2;
 
   Result<std::vector<wire::Received>> CallLanes(LaneCall call) override {
-    said.push_back(fmt::format(
-        "{} {}{}", wire::FindCommand(static_cast<uint16_t>(call.command))->name, call.number,
-        call.flags == wire::kFlagFull   ? " full"
-        : call.flags == wire::kFlagDone ? " done"
-                                        : ""));
+    said.push_back(fmt::format("{} {}{}", wire::InfoOf(call.command).name, call.number,
+                               call.flags == wire::kFlagFull   ? " full"
+                               : call.flags == wire::kFlagDone ? " done"
+                                                               : ""));
     if (call.command == Command::kCut && call.flags == wire::kFlagDone) {
       return std::vector<wire::Received>(1);
     }

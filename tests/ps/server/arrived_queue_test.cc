@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMega = size_t{1} << 20;
 
-wire::Header Request(wire::Command command, uint32_t count = 0, uint32_t width = 0) {
+wire::Header HeaderOf(wire::Command command, uint32_t count = 0, uint32_t width = 0) {
   TestClient client;
   wire::Header header = client.Read(command, 1, count);
   header.width = width;
@@ -22,10 +22,10 @@ wire::Header Request(wire::Command command, uint32_t count = 0, uint32_t width =
 // A pull of one key whose reply is announced to have `reply_bytes`.
 Envelope Pull(const std::string& peer, size_t reply_bytes = 0) {
   const auto width = static_cast<uint32_t>(reply_bytes / sizeof(float));
-  return {peer, wire::Seal(Request(wire::Command::kPull, 1, width), {Keys({1})})};
+  return {peer, wire::Seal(HeaderOf(wire::Command::kPull, 1, width), {Keys({1})})};
 }
 Envelope Ping(const std::string& peer) {
-  return {peer, wire::Seal(Request(wire::Command::kPing), {})};
+  return {peer, wire::Seal(HeaderOf(wire::Command::kPing), {})};
 }
 Envelope Bytes(const std::string& peer, size_t bytes) {
   return {peer, {Frame::Own(std::vector<uint8_t>(bytes))}};
@@ -76,7 +76,7 @@ TEST(ArrivedQueue, UrgentMessagesGoBeforeQueuedWork) {
                                       wire::Command::kShardMap, wire::Command::kControl}) {
     ArrivedQueue queue(64 * kMega);
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(Add(queue, Pull("a", kMega)).ok());
-    ASSERT_TRUE(Add(queue, {"b", wire::Seal(Request(command), {Frame::Copy({})})}).ok());
+    ASSERT_TRUE(Add(queue, {"b", wire::Seal(HeaderOf(command), {Frame::Copy({})})}).ok());
     EXPECT_EQ(queue.Next().envelope.peer, "b") << static_cast<int>(command);
   }
 }
@@ -85,7 +85,7 @@ TEST(ArrivedQueue, ABusyLaneGetsOnlyWhatItCanAnswerInBetween) {
   ArrivedQueue queue(64 * kMega);
   EXPECT_FALSE(queue.NextForBusyLane().has_value());
   ASSERT_TRUE(Add(queue, Pull("a")).ok());
-  const auto control = wire::Seal(Request(wire::Command::kControl), {Frame::Copy({})});
+  const auto control = wire::Seal(HeaderOf(wire::Command::kControl), {Frame::Copy({})});
   ASSERT_TRUE(Add(queue, {"b", control}).ok());
   ASSERT_TRUE(Add(queue, Ping("b")).ok()) << "after its CONTROL, whose order it keeps";
   EXPECT_FALSE(queue.NextForBusyLane().has_value());

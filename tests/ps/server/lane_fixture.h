@@ -13,7 +13,7 @@
 #include "proto/wire/commands.h"
 #include "proto/wire/shard_map.h"
 #include "ps/client/table_wire.h"
-#include "ps/shard/lane.h"
+#include "ps/service/lane.h"
 #include "tests/support/map_table.h"
 
 namespace strata {

@@ -1,5 +1,5 @@
 // The lane and its log: what is logged, when replies leave, and what a full or failing log does.
-#include "ps/shard/lane.h"
+#include "ps/service/lane.h"
 #include "ps/shard/lane_record.h"
 #include "tests/ps/server/durable_lane.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "proto/wire/checkpoint_payload.h"
-#include "ps/shard/lane.h"
-#include "ps/shard/lane_recovery.h"
+#include "ps/service/lane.h"
+#include "ps/service/lane_recovery.h"
 #include "storage/memory/host_table.h"
 #include "tests/ps/server/lane_traffic.h"
 #include "tests/support/sim_disk.h"

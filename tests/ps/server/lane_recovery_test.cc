@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "ps/shard/lane.h"
+#include "ps/service/lane.h"
 #include "tests/ps/server/durable_lane.h"
 #include "tests/ps/server/lane_traffic.h"
 

@@ -1,9 +1,10 @@
 // The lane message by message: every command, what is refused and how, and exactly-once writes.
-#include "ps/shard/lane.h"
+#include "ps/service/lane.h"
 
 #include <limits>
 #include <random>
 
+#include "proto/wire/command_table.h"
 #include "proto/wire/existence.h"
 #include "storage/memory/host_table.h"
 #include "storage/memory/memory_budget.h"

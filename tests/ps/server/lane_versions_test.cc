@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "proto/wire/collection_payload.h"
+#include "proto/wire/command_table.h"
 #include "tests/proto/wire_samples.h"
 #include "tests/ps/server/lane_fixture.h"
 
@@ -34,8 +35,6 @@ class LaneVersions : public ::testing::Test {
 
   std::unique_ptr<WorkPool> pool_ = WorkPool::Start("test", 0).value();
 };
-
-bool IsOfCollection(Command command) { return command >= Command::kCreateCollection; }
 
 TEST_F(LaneVersions, AReplyHasTheVersionOfItsRequest) {
   LaneConfig config = WithCollections();
@@ -75,7 +74,7 @@ TEST_F(LaneVersions, TheNamesHaveTheSameId) {
 
 TEST_F(LaneVersions, EveryCommandThatNamesChecksTheName) {
   for (const wire::CommandInfo& info : wire::CommandTable()) {
-    if (!info.names) continue;
+    if (!info.has(wire::kNames)) continue;
     SCOPED_TRACE(info.name);
     TestLane lane(WithCollections());
     TestClient client;
@@ -85,12 +84,12 @@ TEST_F(LaneVersions, EveryCommandThatNamesChecksTheName) {
                                {wire::EncodeCollections(std::span(&definition, 1))})
                     .ok());
     const auto ask = [&](uint64_t name_hash, uint16_t version) {
-      wire::Header header = info.writes ? client.Write(info.command, name_hash)
-                                        : client.Read(info.command, name_hash);
+      wire::Header header = info.has(wire::kWrites) ? client.Write(info.command, name_hash)
+                                                    : client.Read(info.command, name_hash);
       header.version = version;
       return lane.AskStatus(header, Message(info.request_frames, Frame()));
     };
-    const bool of_collection = IsOfCollection(info.command);
+    const bool of_collection = info.has(wire::kOfCollections);
     const uint64_t absent = of_collection ? wire::CollectionIdOf(kAbsentCollection) : IdOf(kAbsent);
     const uint64_t present =
         of_collection ? wire::CollectionIdOf(kPresentCollection) : IdOf(kPresent);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "proto/wire/existence.h"
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {

@@ -1,8 +1,9 @@
-// From a command's number to its handler, and what all writes have in common.
+// What becomes of a request that a lane has let in, and what all writes have in common.
 #include <fmt/format.h>
 
 #include "base/human_text.h"
-#include "ps/service/handlers.h"
+#include "ps/commands/command_handlers.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {
@@ -112,91 +113,15 @@ void HandleWrite(LaneState& lane, Request request) {
 }
 
 Result<Applied> Apply(LaneState& lane, Request& request) {
-  switch (request.header.command) {
-    case wire::Command::kCreateTable:
-      return ApplyCreateTable(lane, request);
-    case wire::Command::kDropTable:
-      return ApplyDropTable(lane, request);
-    case wire::Command::kPush:
-      return ApplyPush(lane, request);
-    case wire::Command::kPut:
-      return ApplyPut(lane, request);
-    case wire::Command::kErase:
-      return ApplyErase(lane, request);
-    case wire::Command::kRestore: {
-      const MustAllocate must;  // the window knows of it, and it is begun
-      return BeginRestore(lane, request);
-    }
-    case wire::Command::kCreateCollection:
-      return ApplyCreateCollection(lane, request);
-    case wire::Command::kDropCollection:
-      return ApplyDropCollection(lane, request);
-    case wire::Command::kChangeItems:
-      return ApplyChangeItems(lane, request);
-    default:
-      return Internal("no such write");
-  }
+  const CommandHandler* const handler = FindHandler(request.header.command);
+  if (handler == nullptr || handler->apply == nullptr) return Internal("no such write");
+  return handler->apply(lane, request);
 }
 
 void Dispatch(LaneState& lane, Request request) {
-  switch (request.header.command) {
-    case wire::Command::kHello:
-      return HandleHello(lane, std::move(request));
-    case wire::Command::kShardMap:
-      return HandleShardMap(lane, std::move(request));
-    case wire::Command::kPing:
-      return HandlePing(lane, std::move(request));
-    case wire::Command::kLeave:
-      return HandleLeave(lane, std::move(request));
-    case wire::Command::kListTables:
-      return HandleListTables(lane, std::move(request));
-    case wire::Command::kPrefetch:
-      return HandlePrefetch(lane, std::move(request));
-    case wire::Command::kPull:
-      return HandlePull(lane, std::move(request));
-    case wire::Command::kScan:
-      return HandleScan(lane, std::move(request));
-    case wire::Command::kStats:
-      return HandleStats(lane, std::move(request));
-    case wire::Command::kControl:
-      return HandleControl(lane, std::move(request));
-    case wire::Command::kCut:
-      return HandleCut(lane, std::move(request));
-    case wire::Command::kCheckpoint:
-      return HandleCheckpoint(lane, std::move(request));
-    case wire::Command::kCommitCheckpoint:
-      return HandleCommitCheckpoint(lane, std::move(request));
-    case wire::Command::kTrimLog:
-      return HandleTrimLog(lane, std::move(request));
-    case wire::Command::kListCheckpoints:
-      return HandleListCheckpoints(lane, std::move(request));
-    case wire::Command::kReadAttachment:
-      return HandleReadAttachment(lane, std::move(request));
-    case wire::Command::kListCollections:
-      return HandleListCollections(lane, std::move(request));
-    case wire::Command::kReadItems:
-      return HandleReadItems(lane, std::move(request));
-    case wire::Command::kScanItems:
-      return HandleScanItems(lane, std::move(request));
-    case wire::Command::kSearch:
-      return HandleSearch(lane, std::move(request));
-    case wire::Command::kCollectionStats:
-      return HandleCollectionStats(lane, std::move(request));
-    case wire::Command::kFollowItems:
-      return HandleFollowItems(lane, std::move(request));
-    case wire::Command::kChangeItems:
-      return HandleChangeItems(lane, std::move(request));
-    case wire::Command::kCreateCollection:
-    case wire::Command::kDropCollection:
-    case wire::Command::kCreateTable:
-    case wire::Command::kDropTable:
-    case wire::Command::kPush:
-    case wire::Command::kPushPull:
-    case wire::Command::kPut:
-    case wire::Command::kErase:
-    case wire::Command::kRestore:
-      return HandleWrite(lane, std::move(request));
-  }
+  const CommandHandler* const handler = FindHandler(request.header.command);
+  STRATA_CHECK(handler != nullptr);  // a test sees that there is one for each command
+  handler->handle(lane, std::move(request));
 }
 
 Status CheckKeyCount(const LaneState& lane, size_t keys) {

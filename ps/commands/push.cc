@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {

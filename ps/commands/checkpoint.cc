@@ -7,7 +7,7 @@
 
 #include "base/human_text.h"
 #include "proto/wire/cut_limit.h"
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/page_filter.h"
 #include "storage/checkpoint/part_reader.h"

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "proto/format/log_base.h"
 #include "proto/wire/checkpoint_payload.h"
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/checkpoint_marks.h"
 #include "storage/table_spec.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "proto/format/item_change.h"
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {
@@ -121,7 +121,7 @@ Status CheckKeepsCollections(const LaneState& lane) {
 
 // Files first: where they are, a record of the log says nothing more about them, and a repeat finds
 // them there.
-Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request) {
+Result<Applied> ApplyCreateCollection(LaneState& lane, Request& request) {
   if (lane.replayed != 0) return Applied(lane.replayed);
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_TRY(CheckKeepsCollections(lane));
@@ -156,7 +156,7 @@ Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request) {
 }
 
 // The record first, and on stable storage: a repeat then knows that it was this write.
-Result<Applied> ApplyDropCollection(LaneState& lane, const Request& request) {
+Result<Applied> ApplyDropCollection(LaneState& lane, Request& request) {
   const uint32_t id = request.header.table;
   if (lane.replayed != 0) {
     const auto left = lane.collections.of_id.find(id);
@@ -233,7 +233,7 @@ void EndWaitingChanges(LaneState& lane, const Status& reason) {
   for (const Request& request : TakeWaiting(lane)) lane.Reply(request.reply_to(), reason);
 }
 
-Result<Applied> ApplyChangeItems(LaneState& lane, const Request& request) {
+Result<Applied> ApplyChangeItems(LaneState& lane, Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_ASSIGN(const std::shared_ptr<Collection> collection, lane.FindCollection(request.header));
   STRATA_ASSIGN(const std::vector<format::ItemChange> changes, DecodeChanges(request));

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/human_text.h"
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/checkpoint_marks.h"
 #include "storage/table_spec.h"
@@ -154,7 +154,8 @@ void EndRestoring(LaneState& lane, const Status& reason) {
   for (const ReplyTo& to : restoring->waiting) lane.Reply(to, reason);
 }
 
-Result<Applied> BeginRestore(LaneState& lane, const Request& request) {
+Result<Applied> BeginRestore(LaneState& lane, Request& request) {
+  const MustAllocate must;  // the window knows of it, and it is begun
   STRATA_TRY(lane.CheckNotDraining());
   if (lane.checkpoint.restoring != nullptr) return LoadsCheckpoint(lane);
   STRATA_ASSIGN(const uint32_t number, CheckpointNumberOf(lane, request));

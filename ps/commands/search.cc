@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/human_text.h"
-#include "ps/service/handlers.h"
-#include "ps/service/search_explanation.h"
+#include "ps/commands/handlers.h"
+#include "ps/commands/search_explanation.h"
 
 namespace strata {
 namespace {

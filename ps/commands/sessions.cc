@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/human_text.h"
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {

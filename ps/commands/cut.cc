@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 
 namespace strata {

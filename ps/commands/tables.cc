@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ps/client/table_wire.h"
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {
@@ -22,7 +22,7 @@ Result<TableSpec> DecodeSpec(const Request& request) {
 
 }  // namespace
 
-Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request) {
+Result<Applied> ApplyCreateTable(LaneState& lane, Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_ASSIGN(const TableSpec spec, DecodeSpec(request));
   const auto found = lane.tables.find(ShortId(spec.id()));
@@ -54,7 +54,7 @@ Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request) {
   return Applied(lsn);
 }
 
-Result<Applied> ApplyDropTable(LaneState& lane, const Request& request) {
+Result<Applied> ApplyDropTable(LaneState& lane, Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));

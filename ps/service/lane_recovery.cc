@@ -1,4 +1,4 @@
-#include "ps/shard/lane_recovery.h"
+#include "ps/service/lane_recovery.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // The records of a lane's log, applied again: by the same code, and in the same order.
 #include <fmt/format.h>
 
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {

@@ -2,7 +2,7 @@
 // that is the next step's pull.
 #include <fmt/format.h>
 
-#include "ps/service/handlers.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 

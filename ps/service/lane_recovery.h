@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "ps/shard/lane.h"
+#include "ps/service/lane.h"
 #include "storage/log/log.h"
 
 namespace strata {

@@ -1,7 +1,8 @@
-// SCAN: one page of this lane's rows of a table.
+// SCAN, STATS and PREFETCH: what is read of a table without a lookup.
 #include <algorithm>
 
-#include "ps/service/handlers.h"
+#include "ps/client/table_wire.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {
@@ -10,6 +11,7 @@ constexpr size_t kRowsMax = 262'144;  // of a page: others wait while it is gath
 
 }  // namespace
 
+// One page of this lane's rows of a table.
 void HandleScan(LaneState& lane, Request request) {
   const Result<LocalTable*> table = lane.FindTable(request.header);
   if (!table.ok()) return lane.Reply(request.reply_to(), table.status());
@@ -35,6 +37,26 @@ void HandleScan(LaneState& lane, Request request) {
   Message payload = {Frame::Own(std::move(page.keys)), Frame::Own(std::move(page.rows))};
   if (page.with_state) payload.push_back(Frame::Own(std::move(page.counters)));
   lane.ReplyWith(request.peer, header, std::move(payload));
+}
+
+// The counts of this lane's part of a table.
+void HandleStats(LaneState& lane, Request request) {
+  const Result<LocalTable*> table = lane.FindTable(request.header);
+  if (!table.ok()) return lane.Reply(request.reply_to(), table.status());
+  lane.Reply(request.reply_to(), {}, {wire::EncodeStats(ToWire((*table)->Stats()))});
+}
+
+// A hint. The table brings the rows of these keys up beside the requests; the reply says with
+// kFlagDone that it has no need of hints.
+void HandlePrefetch(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  const Result<LocalTable*> table = lane.FindTable(request.header);
+  if (!table.ok()) return lane.Reply(to, table.status());
+  const Result<std::vector<Key>> keys = OwnedKeys(lane, request);
+  if (!keys.ok()) return lane.Reply(to, keys.status());
+  wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
+  if (!(*table)->Prefetch(*keys)) header.flags |= wire::kFlagDone;
+  lane.ReplyWith(to.peer, header, {});
 }
 
 }  // namespace strata

@@ -1,4 +1,4 @@
-#include "ps/shard/lane.h"
+#include "ps/service/lane.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,8 @@
 
 #include "base/failpoint.h"
 #include "base/out_of_memory.h"
-#include "ps/service/handlers.h"
+#include "proto/wire/command_table.h"
+#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {
@@ -22,21 +23,6 @@ Status WriteOut(WriteAheadLog& log) {
   STRATA_TRY(log.Write());
   STRATA_FAILPOINT("lane.ack");
   return {};
-}
-
-// Not while they are replaced. A repeat of the RESTORE joins it; BeginRestore refuses another one.
-bool UsesTables(wire::Command command) {
-  return command != wire::Command::kHello && command != wire::Command::kPing &&
-         command != wire::Command::kShardMap && command != wire::Command::kRestore;
-}
-
-bool RoutesByMap(wire::Command command) {
-  return command == wire::Command::kPull || command == wire::Command::kPush ||
-         command == wire::Command::kPushPull || command == wire::Command::kPut ||
-         command == wire::Command::kErase || command == wire::Command::kScan ||
-         command == wire::Command::kPrefetch || command == wire::Command::kChangeItems ||
-         command == wire::Command::kReadItems || command == wire::Command::kScanItems ||
-         command == wire::Command::kSearch;
 }
 
 }  // namespace
@@ -153,7 +139,7 @@ Status Lane::Admit(const Request& request) {
                     "nothing of it was done",
                     header.timeout_ms, state_.config.name.server, state_.config.name.lane));
   }
-  if (RoutesByMap(header.command) && header.epoch != state_.config.map->epoch) {
+  if (wire::InfoOf(header.command).has(wire::kRouted) && header.epoch != state_.config.map->epoch) {
     return state_.Count(
         Refusal::kMap,
         Refused(fmt::format("the request was routed by the shard map of epoch {}, server {} lane "
@@ -200,9 +186,11 @@ Status Lane::TakeCut(const Request& request) {
 // Administration goes on: it shows the progress, and may end the server.
 Status Lane::CheckServing(wire::Command command) const {
   if (command == wire::Command::kControl) return {};
-  if (state_.checkpoint.restoring != nullptr && UsesTables(command)) {
-    return LoadsCheckpoint(state_);
-  }
+  // Not while tables are replaced. A repeat of the RESTORE joins it; BeginRestore refuses another
+  // one.
+  const bool uses_tables =
+      !wire::InfoOf(command).has(wire::kStateless) && command != wire::Command::kRestore;
+  if (state_.checkpoint.restoring != nullptr && uses_tables) return LoadsCheckpoint(state_);
   if (!recovering()) return {};
   return Unavailable(fmt::format("server {} lane {} is {}", state_.config.name.server,
                                  state_.config.name.lane, state_.recovery->Text()));

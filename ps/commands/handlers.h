@@ -1,5 +1,5 @@
-// The commands. Each lives in a file of its own and is called by Dispatch; each answers its request
-// through LaneState::Reply, at once or once what it waits for has come.
+// The commands. command_handlers.h says which functions are whose; each answers its request through
+// LaneState::Reply, at once or once what it waits for has come.
 #pragma once
 
 #include <memory>
@@ -84,14 +84,14 @@ void HandleWrite(LaneState& lane, Request request);
 // the write was applied (0 without a log), or nothing when it waits and will be answered later.
 // Nothing has changed unless the status is OK.
 using Applied = std::optional<Lsn>;
-Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request);
-Result<Applied> ApplyDropTable(LaneState& lane, const Request& request);
+Result<Applied> ApplyCreateTable(LaneState& lane, Request& request);
+Result<Applied> ApplyDropTable(LaneState& lane, Request& request);
 Result<Applied> ApplyPush(LaneState& lane, Request& request);
-Result<Applied> ApplyPut(LaneState& lane, const Request& request);
+Result<Applied> ApplyPut(LaneState& lane, Request& request);
 Result<Applied> ApplyErase(LaneState& lane, Request& request);
-Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request);
-Result<Applied> ApplyDropCollection(LaneState& lane, const Request& request);
-Result<Applied> ApplyChangeItems(LaneState& lane, const Request& request);
+Result<Applied> ApplyCreateCollection(LaneState& lane, Request& request);
+Result<Applied> ApplyDropCollection(LaneState& lane, Request& request);
+Result<Applied> ApplyChangeItems(LaneState& lane, Request& request);
 // Any of them.
 Result<Applied> Apply(LaneState& lane, Request& request);
 
@@ -142,7 +142,7 @@ void SaveMore(LaneState& lane);
 // A table that goes; null when what is being saved still needs it, and has taken it.
 std::unique_ptr<LocalTable> KeepForSaving(LaneState& lane, std::unique_ptr<LocalTable> table);
 // A write that waits until its tables are loaded. kUnavailable while another one's are.
-Result<Applied> BeginRestore(LaneState& lane, const Request& request);
+Result<Applied> BeginRestore(LaneState& lane, Request& request);
 // kUnavailable, which names the checkpoint that is being loaded: there must be one.
 Status LoadsCheckpoint(const LaneState& lane);
 // Whoever waits for a RESTORE is answered with the reason, and its load changes nothing.

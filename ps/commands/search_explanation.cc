@@ -1,4 +1,4 @@
-#include "ps/service/search_explanation.h"
+#include "ps/commands/search_explanation.h"
 
 #include <algorithm>
 
