@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/log.h"
-#include "kernels/tree/exact_sum.h"
+#include "kernels/tree/gradient/exact_sum.h"
 #include "worker/gbdt/to_model_tree.h"
 
 namespace strata {

@@ -9,8 +9,8 @@
 #include "base/large_array.h"
 #include "base/status.h"
 #include "base/thread/work_pool.h"
-#include "kernels/tree/gpu_scores.h"
-#include "kernels/tree/grown_tree.h"
+#include "kernels/tree/grow/grown_tree.h"
+#include "kernels/tree/score/gpu_scores.h"
 #include "worker/gbdt/data/tree_dataset.h"
 
 namespace strata {

@@ -12,8 +12,8 @@
 
 #include "base/file/disk.h"
 #include "base/status.h"
-#include "kernels/tree/fixed_point.h"
-#include "kernels/tree/split.h"
+#include "kernels/tree/gradient/fixed_point.h"
+#include "kernels/tree/split/split.h"
 #include "worker/data/data_spec.h"
 #include "worker/gbdt/data/bin_mapper.h"
 

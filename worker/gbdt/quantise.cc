@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/tree/row_gradients.h"
+#include "kernels/tree/gradient/row_gradients.h"
 
 namespace strata {
 namespace {

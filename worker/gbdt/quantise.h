@@ -7,7 +7,7 @@
 
 #include "base/large_array.h"
 #include "base/thread/work_pool.h"
-#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/gradient/fixed_point.h"
 #include "worker/gbdt/data/row_share.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "kernels/tree/split.h"
+#include "kernels/tree/split/split.h"
 #include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/data/feature_names.h"
 #include "worker/gbdt/predict/predictor.h"

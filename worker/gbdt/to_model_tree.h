@@ -1,8 +1,8 @@
 // A grown tree, over bins, as a model's tree, over features' own values.
 #pragma once
 
-#include "kernels/tree/fixed_point.h"
-#include "kernels/tree/grown_tree.h"
+#include "kernels/tree/gradient/fixed_point.h"
+#include "kernels/tree/grow/grown_tree.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/model/tree.h"
 

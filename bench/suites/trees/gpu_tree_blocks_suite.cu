@@ -1,4 +1,4 @@
-// Suite "tree-blocks" on a GPU: the building blocks of trees, kernels/tree/grid_blocks.h and
+// Suite "tree-blocks" on a GPU: the building blocks of trees, kernels/tree/blocks/grid_blocks.h and
 // kernels/core/bitonic_sort.cuh, beside CUB's.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include "bench/harness/gpu_time.cuh"
 #include "bench/suites/gpu_runs.h"
 #include "kernels/core/bitonic_sort.cuh"
-#include "kernels/tree/grid_blocks.h"
+#include "kernels/tree/blocks/grid_blocks.h"
 
 namespace strata::bench {
 namespace {

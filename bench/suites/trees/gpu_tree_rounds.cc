@@ -12,7 +12,7 @@
 #include "bench/harness/scratch_folder.h"
 #include "bench/suites/trees/tree_arrays.h"
 #include "bench/suites/trees/tree_contender.h"
-#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/gradient/fixed_point.h"
 #include "worker/gbdt/metric/metric.h"
 
 namespace strata::bench {

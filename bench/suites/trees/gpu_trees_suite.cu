@@ -19,8 +19,8 @@
 #include "bench/suites/trees/tree_arrays.h"
 #include "bench/suites/trees/tree_contender.h"
 #include "kernels/core/math.h"
-#include "kernels/tree/gpu_leaves.h"
-#include "kernels/tree/gpu_trees.h"
+#include "kernels/tree/grow/gpu_leaves.h"
+#include "kernels/tree/grow/gpu_trees.h"
 
 namespace strata::bench {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/large_array.h"
 #include "base/random.h"
 #include "base/thread/work_pool.h"
-#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/gradient/fixed_point.h"
 
 namespace strata::bench {
 namespace {

@@ -1,14 +1,14 @@
 // Bundles of features hold what a column for each feature holds, and everything that reads them
 // finds the same.
-#include "kernels/tree/bin_matrix.h"
+#include "kernels/tree/bins/bin_matrix.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "base/random.h"
-#include "kernels/tree/histogram.h"
-#include "kernels/tree/partition.h"
+#include "kernels/tree/grow/partition.h"
+#include "kernels/tree/histogram/histogram.h"
 
 namespace strata {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "kernels/core/bitonic_sort.cuh"
-#include "kernels/tree/grid_blocks.h"
+#include "kernels/tree/blocks/grid_blocks.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "kernels/tree/category.h"
+#include "kernels/tree/bins/category.h"
 
 #include <gtest/gtest.h>
 

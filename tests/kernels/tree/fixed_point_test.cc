@@ -1,4 +1,4 @@
-#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/gradient/fixed_point.h"
 
 #include <gtest/gtest.h>
 

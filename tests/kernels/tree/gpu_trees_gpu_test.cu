@@ -6,9 +6,9 @@
 #include <memory>
 #include <numeric>
 
-#include "kernels/tree/gpu_trees.h"
-#include "kernels/tree/histogram.h"
-#include "kernels/tree/node_draw.h"
+#include "kernels/tree/grow/gpu_trees.h"
+#include "kernels/tree/histogram/histogram.h"
+#include "kernels/tree/split/node_draw.h"
 #include "tests/kernels/tree/random_bins.h"
 #include "tests/support/device_memory.cuh"
 

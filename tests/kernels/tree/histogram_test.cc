@@ -1,4 +1,4 @@
-#include "kernels/tree/histogram.h"
+#include "kernels/tree/histogram/histogram.h"
 
 #include <gtest/gtest.h>
 

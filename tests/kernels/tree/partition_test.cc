@@ -1,4 +1,4 @@
-#include "kernels/tree/partition.h"
+#include "kernels/tree/grow/partition.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "kernels/tree/bin_matrix.h"
-#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/bins/bin_matrix.h"
+#include "kernels/tree/gradient/fixed_point.h"
 
 namespace strata {
 

@@ -1,4 +1,4 @@
-#include "kernels/tree/row_gradients.h"
+#include "kernels/tree/gradient/row_gradients.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "kernels/core/math.h"
-#include "kernels/tree/losses.h"
+#include "kernels/tree/gradient/losses.h"
 
 namespace strata {
 namespace {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "kernels/core/shuffle.cuh"
-#include "kernels/tree/grid_blocks.h"
+#include "kernels/tree/blocks/grid_blocks.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "kernels/tree/split_judge.h"
+#include "kernels/tree/split/split_judge.h"
 
 #include <gtest/gtest.h>
 

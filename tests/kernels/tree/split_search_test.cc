@@ -1,4 +1,4 @@
-#include "kernels/tree/split_search.h"
+#include "kernels/tree/split/split_search.h"
 
 #include <gtest/gtest.h>
 

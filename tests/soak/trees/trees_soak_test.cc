@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "kernels/tree/gpu_leaves.h"
+#include "kernels/tree/grow/gpu_leaves.h"
 
 namespace strata::soak {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "kernels/tree/node_draw.h"
+#include "kernels/tree/split/node_draw.h"
 
 namespace strata {
 namespace {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/tree/node_draw.h"
-#include "kernels/tree/partition.h"
+#include "kernels/tree/grow/partition.h"
+#include "kernels/tree/split/node_draw.h"
 #include "worker/gbdt/grower/feature_choice.h"
 #include "worker/gbdt/grower/grower.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "kernels/tree/gpu_leaves.h"
-#include "kernels/tree/gpu_scores.h"
+#include "kernels/tree/grow/gpu_leaves.h"
+#include "kernels/tree/score/gpu_scores.h"
 #include "tests/worker/gbdt/labelled_rows.h"
 #include "worker/gbdt/metric/metric.h"
 

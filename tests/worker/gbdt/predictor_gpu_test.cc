@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "kernels/tree/gpu_leaves.h"
+#include "kernels/tree/grow/gpu_leaves.h"
 #include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/golden_model.h"
 #include "tests/worker/gbdt/hard_array.h"

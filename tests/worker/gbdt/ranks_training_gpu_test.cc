@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "kernels/tree/gpu_leaves.h"
+#include "kernels/tree/grow/gpu_leaves.h"
 #include "tests/worker/gbdt/ranks_training.h"
 
 namespace strata {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "kernels/tree/gpu_leaves.h"
+#include "kernels/tree/grow/gpu_leaves.h"
 #include "tests/worker/gbdt/hard_array.h"
 #include "tests/worker/text_disk.h"
 #include "worker/gbdt/booster.h"

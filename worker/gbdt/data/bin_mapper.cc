@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/tree/category.h"
+#include "kernels/tree/bins/category.h"
 #include "worker/gbdt/data/bin_bounds.h"
 #include "worker/gbdt/data/sort_numbers.h"
 

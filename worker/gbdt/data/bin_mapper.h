@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "kernels/tree/forest.h"
-#include "kernels/tree/split_search.h"
+#include "kernels/tree/score/forest.h"
+#include "kernels/tree/split/split_search.h"
 #include "worker/gbdt/data/bound_grid.h"
 
 namespace strata {
@@ -43,7 +43,7 @@ class BinMapper {
   static BinMapper Find(FeatureSample sample, const BinningRules& rules);
 
   // The bin of a value; NaN is a missing value. A value that is no category
-  // (kernels/tree/category.h) and a category that is not known are in bin 0.
+  // (kernels/tree/bins/category.h) and a category that is not known are in bin 0.
   uint32_t BinOf(double value) const;
 
   bool is_used() const { return shape_.bins > 1; }

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/tree/bin_matrix.h"
-#include "kernels/tree/feature_shape.h"
+#include "kernels/tree/bins/bin_matrix.h"
+#include "kernels/tree/split/feature_shape.h"
 
 namespace strata {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/tree/exact_sum.h"
+#include "kernels/tree/gradient/exact_sum.h"
 
 namespace strata {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "kernels/tree/gpu_bins.h"
+#include "kernels/tree/bins/gpu_bins.h"
 #include "worker/data/bad_rows.h"
 #include "worker/data/line_reader.h"
 #include "worker/gbdt/data/category_texts.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "kernels/tree/category.h"
+#include "kernels/tree/bins/category.h"
 #include "worker/gbdt/data/array_rows.h"
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/divided_rows.h"

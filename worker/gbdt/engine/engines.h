@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "kernels/tree/gpu_leaves.h"
+#include "kernels/tree/grow/gpu_leaves.h"
 #include "worker/gbdt/engine/tree_engine.h"
 
 namespace strata {

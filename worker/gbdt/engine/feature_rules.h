@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "kernels/tree/growth.h"
+#include "kernels/tree/grow/growth.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 

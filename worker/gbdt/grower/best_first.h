@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/tree/grown_tree.h"
-#include "kernels/tree/growth.h"
+#include "kernels/tree/grow/grown_tree.h"
+#include "kernels/tree/grow/growth.h"
 
 namespace strata {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/thread/work_pool.h"
-#include "kernels/tree/bin_matrix.h"
-#include "kernels/tree/feature_shape.h"
-#include "kernels/tree/grown_tree.h"
+#include "kernels/tree/bins/bin_matrix.h"
+#include "kernels/tree/grow/grown_tree.h"
+#include "kernels/tree/split/feature_shape.h"
 #include "worker/gbdt/grower/monotone_neighbours.h"
 
 namespace strata {

@@ -13,8 +13,8 @@
 
 #include "base/status.h"
 #include "cluster/collective/group.h"
-#include "kernels/tree/bin_matrix.h"
-#include "kernels/tree/split_search.h"
+#include "kernels/tree/bins/bin_matrix.h"
+#include "kernels/tree/split/split_search.h"
 
 namespace strata {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/tree/node_draw.h"
+#include "kernels/tree/split/node_draw.h"
 
 namespace strata {
 

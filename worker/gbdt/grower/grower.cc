@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/tree/histogram.h"
-#include "kernels/tree/node_draw.h"
+#include "kernels/tree/histogram/histogram.h"
+#include "kernels/tree/split/node_draw.h"
 #include "worker/gbdt/grower/feature_choice.h"
 
 namespace strata {

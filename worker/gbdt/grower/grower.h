@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/thread/work_pool.h"
-#include "kernels/tree/bin_matrix.h"
-#include "kernels/tree/fixed_point.h"
-#include "kernels/tree/grown_tree.h"
-#include "kernels/tree/growth.h"
+#include "kernels/tree/bins/bin_matrix.h"
+#include "kernels/tree/gradient/fixed_point.h"
+#include "kernels/tree/grow/grown_tree.h"
+#include "kernels/tree/grow/growth.h"
 #include "worker/gbdt/grower/best_first.h"
 #include "worker/gbdt/grower/bin_bounds.h"
 #include "worker/gbdt/grower/exchange.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/tree/histogram.h"
+#include "kernels/tree/histogram/histogram.h"
 
 namespace strata {
 namespace {

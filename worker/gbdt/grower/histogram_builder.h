@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/thread/work_pool.h"
-#include "kernels/tree/bin_matrix.h"
+#include "kernels/tree/bins/bin_matrix.h"
 
 namespace strata {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/tree/feature_shape.h"
-#include "kernels/tree/grown_tree.h"
+#include "kernels/tree/grow/grown_tree.h"
+#include "kernels/tree/split/feature_shape.h"
 
 namespace strata {
 

@@ -10,8 +10,8 @@
 
 #include "base/large_array.h"
 #include "base/thread/work_pool.h"
-#include "kernels/tree/bin_matrix.h"
-#include "kernels/tree/partition.h"
+#include "kernels/tree/bins/bin_matrix.h"
+#include "kernels/tree/grow/partition.h"
 
 namespace strata {
 

@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 #include "base/thread/work_pool.h"
-#include "kernels/tree/gpu_leaves.h"
-#include "kernels/tree/grown_tree.h"
+#include "kernels/tree/grow/gpu_leaves.h"
+#include "kernels/tree/grow/grown_tree.h"
 #include "worker/gbdt/grower/histogram_builder.h"
 #include "worker/gbdt/grower/leaf_rows.h"
 

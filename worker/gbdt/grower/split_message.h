@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "cluster/collective/group.h"
-#include "kernels/tree/split_search.h"
+#include "kernels/tree/split/split_search.h"
 
 namespace strata {
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/tree/score_curve.h"
+#include "kernels/tree/metric/score_curve.h"
 #include "worker/gbdt/metric/factories.h"
 
 namespace strata {

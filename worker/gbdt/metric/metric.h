@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "base/thread/work_pool.h"
-#include "kernels/tree/gpu_metrics.h"
+#include "kernels/tree/metric/gpu_metrics.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/tree/query_gain.h"
+#include "kernels/tree/gradient/query_gain.h"
 #include "worker/gbdt/metric/factories.h"
 #include "worker/gbdt/objective/dcg.h"
 

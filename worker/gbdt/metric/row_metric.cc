@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/tree/metric_loss.h"
+#include "kernels/tree/metric/metric_loss.h"
 #include "worker/gbdt/metric/factories.h"
 
 namespace strata {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
-#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/gradient/fixed_point.h"
 
 namespace strata {
 

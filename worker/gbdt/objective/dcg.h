@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "kernels/tree/ranking_losses.h"
+#include "kernels/tree/gradient/ranking_losses.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/core/math.h"
-#include "kernels/tree/losses.h"
+#include "kernels/tree/gradient/losses.h"
 #include "worker/gbdt/objective/factories.h"
 #include "worker/gbdt/objective/side_weights.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/status.h"
 #include "base/thread/work_pool.h"
-#include "kernels/tree/gpu_trees.h"
-#include "kernels/tree/percentile.h"
+#include "kernels/tree/grow/gpu_trees.h"
+#include "kernels/tree/grow/percentile.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 
@@ -68,8 +68,8 @@ Result<std::unique_ptr<TreeObjective>> MakeObjective(const TreeParameters& param
                                                      const TreeDataset& data);
 
 // The value below which `share` of the values, or of their weights, lie
-// (kernels/tree/percentile.h). `values` is reordered; there are as many weights as values, of those
-// that `exact` is for.
+// (kernels/tree/grow/percentile.h). `values` is reordered; there are as many weights as values, of
+// those that `exact` is for.
 double PercentileOf(std::vector<double>& values, double share);
 double WeightedPercentileOf(std::span<const double> values, std::span<const double> weights,
                             double share, const ExactWeights& exact);

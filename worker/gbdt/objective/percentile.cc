@@ -1,4 +1,4 @@
-#include "kernels/tree/percentile.h"
+#include "kernels/tree/grow/percentile.h"
 
 #include <algorithm>
 #include <numeric>

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/tree/losses.h"
-#include "kernels/tree/percentile.h"
-#include "kernels/tree/row_gradients.h"
+#include "kernels/tree/gradient/losses.h"
+#include "kernels/tree/gradient/row_gradients.h"
+#include "kernels/tree/grow/percentile.h"
 #include "worker/gbdt/objective/factories.h"
 #include "worker/gbdt/objective/side_weights.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/core/math.h"
-#include "kernels/tree/ranking_losses.h"
+#include "kernels/tree/gradient/ranking_losses.h"
 #include "worker/gbdt/objective/dcg.h"
 #include "worker/gbdt/objective/factories.h"
 

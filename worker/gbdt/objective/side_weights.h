@@ -1,7 +1,7 @@
 // What rows with and without a class weigh, as is_unbalance and scale_pos_weight say.
 #pragma once
 
-#include "kernels/tree/losses.h"
+#include "kernels/tree/gradient/losses.h"
 #include "worker/gbdt/parameters.h"
 
 namespace strata {

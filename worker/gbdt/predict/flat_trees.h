@@ -1,12 +1,12 @@
-// FlatTrees: a model's trees laid out for the prediction of many rows (kernels/tree/forest.h), so
-// that several rows descend a tree at a time without a branch.
+// FlatTrees: a model's trees laid out for the prediction of many rows
+// (kernels/tree/score/forest.h), so that several rows descend a tree at a time without a branch.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "kernels/tree/forest.h"
+#include "kernels/tree/score/forest.h"
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/model/tree_model.h"
 

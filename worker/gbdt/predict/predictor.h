@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/core/device_choice.h"
-#include "kernels/tree/gpu_forest.h"
+#include "kernels/tree/score/gpu_forest.h"
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/predict/contributions.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/thread/work_pool.h"
-#include "kernels/tree/key_cut.h"
+#include "kernels/tree/gradient/key_cut.h"
 #include "worker/gbdt/data/row_share.h"
 
 namespace strata {

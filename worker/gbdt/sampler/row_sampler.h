@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "base/thread/work_pool.h"
-#include "kernels/tree/gpu_trees.h"
+#include "kernels/tree/grow/gpu_trees.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 
