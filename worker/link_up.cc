@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cluster/link/rendezvous.h"
+#include "cluster/link/connect/rendezvous.h"
 #include "cluster/names/worker_place.h"
 #include "cluster/tls/tls_context.h"
 

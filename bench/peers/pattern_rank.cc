@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "bench/peers/rank_orders.h"
-#include "cluster/link/listener.h"
+#include "cluster/link/connect/listener.h"
 #include "cluster/topology/bruck.h"
 #include "cluster/topology/halving.h"
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "cluster/collective/blocks.h"
-#include "cluster/link/exchange.h"
+#include "cluster/link/exchange/exchange.h"
 #include "cluster/schedule/schedule.h"
 
 namespace strata {

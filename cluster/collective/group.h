@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "cluster/collective/engine.h"
-#include "cluster/link/exchange.h"
-#include "cluster/link/reduction.h"
+#include "cluster/link/exchange/exchange.h"
+#include "cluster/link/exchange/reduction.h"
 #include "cluster/schedule/choice.h"
 
 namespace strata {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cluster/link/exchange.h"
+#include "cluster/link/exchange/exchange.h"
 
 namespace strata {
 

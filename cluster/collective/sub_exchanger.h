@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cluster/link/exchange.h"
+#include "cluster/link/exchange/exchange.h"
 
 namespace strata {
 

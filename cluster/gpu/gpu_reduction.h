@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "cluster/link/reduction.h"
+#include "cluster/link/exchange/reduction.h"
 
 namespace strata {
 

@@ -20,9 +20,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "cluster/link/data_exchange.h"
-#include "cluster/link/exchange_parts.h"
-#include "cluster/link/shared_exchange.h"
+#include "cluster/link/exchange/data_exchange.h"
+#include "cluster/link/exchange/exchange_parts.h"
+#include "cluster/link/exchange/shared_exchange.h"
 #include "cluster/topology/peers.h"
 
 namespace strata::link_internal {

@@ -15,13 +15,13 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/link/accept_loop.h"
-#include "cluster/link/data_progress.h"
-#include "cluster/link/handshake.h"
+#include "cluster/link/connect/accept_loop.h"
+#include "cluster/link/connect/handshake.h"
+#include "cluster/link/connect/session.h"
+#include "cluster/link/exchange/data_progress.h"
+#include "cluster/link/exchange/shared_segment.h"
+#include "cluster/link/exchange/whereabouts.h"
 #include "cluster/link/links.h"
-#include "cluster/link/session.h"
-#include "cluster/link/shared_segment.h"
-#include "cluster/link/whereabouts.h"
 
 namespace strata::link_internal {
 

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "cluster/link/hub.h"
-#include "cluster/link/regroup_message.h"
+#include "cluster/link/regroup/regroup_message.h"
 #include "cluster/names/resolve.h"
 
 namespace strata::link_internal {

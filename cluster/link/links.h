@@ -21,8 +21,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "cluster/link/exchange.h"
-#include "cluster/link/listener.h"
+#include "cluster/link/connect/listener.h"
+#include "cluster/link/exchange/exchange.h"
 #include "cluster/tls/tls_context.h"
 #include "cluster/topology/machine_list.h"
 

@@ -2,8 +2,8 @@
 //
 // TLS 1.3 alone, both sides with a certificate. The CA is the cluster's own: whoever holds a
 // certificate that it signed is a member. Which rank a member is, the handshake of the links says
-// (cluster/link/handshake.h); names in certificates are not looked at, so that one certificate may
-// serve on any host and a host's address may change.
+// (cluster/link/connect/handshake.h); names in certificates are not looked at, so that one
+// certificate may serve on any host and a host's address may change.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // What at most one list of members can be chosen by: quorums, acceptors, and ranks that all lead at
 // once while messages are lost, late and out of order.
-#include "cluster/link/ballot.h"
+#include "cluster/link/regroup/ballot.h"
 
 #include <gtest/gtest.h>
 

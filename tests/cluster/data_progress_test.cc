@@ -1,4 +1,4 @@
-#include "cluster/link/data_progress.h"
+#include "cluster/link/exchange/data_progress.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Frames and handshake messages as bytes: golden values, damage, limits, rules.
-#include "cluster/link/handshake.h"
+#include "cluster/link/connect/handshake.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
-#include "cluster/link/frame.h"
+#include "cluster/link/connect/frame.h"
 
 namespace strata {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "base/hash.h"
 #include "cluster/collective/group.h"
-#include "cluster/link/frame.h"
-#include "cluster/link/handshake.h"
-#include "cluster/link/query.h"
+#include "cluster/link/connect/frame.h"
+#include "cluster/link/connect/handshake.h"
+#include "cluster/link/connect/query.h"
 #include "cluster/topology/peers.h"
 #include "tests/cluster/collective_contract.h"
 #include "tests/cluster/raw_end.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/link/connect/listener.h"
 #include "cluster/link/links.h"
-#include "cluster/link/listener.h"
 
 namespace strata {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "cluster/link/frame.h"
-#include "cluster/link/handshake.h"
+#include "cluster/link/connect/frame.h"
+#include "cluster/link/connect/handshake.h"
 #include "tests/cluster/raw_end.h"
 
 namespace strata {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cluster/link/listener.h"
+#include "cluster/link/connect/listener.h"
 #include "cluster/tls/tls_stream.h"
 
 namespace strata {

@@ -15,7 +15,7 @@
 
 #include "base/random.h"
 #include "cluster/collective/group.h"
-#include "cluster/link/regroup.h"
+#include "cluster/link/regroup/regroup.h"
 #include "tests/cluster/loopback.h"
 #include "tests/support/wait_until.h"
 

@@ -1,5 +1,5 @@
 // Groups that are rebuilt after a failure: with the survivors, with replacements, or not at all.
-#include "cluster/link/regroup.h"
+#include "cluster/link/regroup/regroup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <map>
 
 #include "cluster/collective/group.h"
-#include "cluster/link/query.h"
-#include "cluster/link/regroup_message.h"
+#include "cluster/link/connect/query.h"
+#include "cluster/link/regroup/regroup_message.h"
 #include "tests/cluster/with_tls.h"
 #include "tests/support/wait_until.h"
 

@@ -1,5 +1,5 @@
 // Ranks that find each other at one address.
-#include "cluster/link/rendezvous.h"
+#include "cluster/link/connect/rendezvous.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <future>
 
 #include "cluster/collective/group.h"
+#include "cluster/link/connect/query.h"
 #include "cluster/link/links.h"
-#include "cluster/link/query.h"
 #include "tests/cluster/part_of_handshake.h"
 #include "tests/cluster/with_tls.h"
 #include "tests/support/free_port.h"

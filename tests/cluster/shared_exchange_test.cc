@@ -1,6 +1,6 @@
 // Exchanges through shared memory between threads: random messages against a model, and the errors
 // that name who is to blame.
-#include "cluster/link/shared_exchange.h"
+#include "cluster/link/exchange/shared_exchange.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/link/listener.h"
+#include "cluster/link/connect/listener.h"
 #include "tests/cluster/shared_pair.h"
 
 namespace strata {

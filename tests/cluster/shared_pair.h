@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/link/shared_ring.h"
+#include "cluster/link/exchange/shared_ring.h"
 
 namespace strata {
 

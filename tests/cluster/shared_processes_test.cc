@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/link/shared_exchange.h"
-#include "cluster/link/shared_segment.h"
+#include "cluster/link/exchange/shared_exchange.h"
+#include "cluster/link/exchange/shared_segment.h"
 
 namespace strata {
 namespace {

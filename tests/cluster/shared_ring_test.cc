@@ -1,6 +1,6 @@
 // Rings in shared memory: bytes and messages from every offset against a deque, and what a broken
 // or hostile peer may write.
-#include "cluster/link/shared_ring.h"
+#include "cluster/link/exchange/shared_ring.h"
 
 #include <gtest/gtest.h>
 

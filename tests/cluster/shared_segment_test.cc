@@ -1,5 +1,5 @@
 // Who may attach to shared memory, and what is refused.
-#include "cluster/link/shared_segment.h"
+#include "cluster/link/exchange/shared_segment.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -15,7 +15,7 @@
 #include <new>
 
 #include "cluster/collective/group.h"
-#include "cluster/link/frame.h"
+#include "cluster/link/connect/frame.h"
 #include "tests/cluster/forked_ranks.h"
 #include "tests/support/wait_until.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/hash.h"
 #include "cluster/collective/group.h"
-#include "cluster/link/frame.h"
-#include "cluster/link/handshake.h"
-#include "cluster/link/query.h"
+#include "cluster/link/connect/frame.h"
+#include "cluster/link/connect/handshake.h"
+#include "cluster/link/connect/query.h"
 #include "tests/cluster/part_of_handshake.h"
 #include "tests/cluster/with_tls.h"
 #include "tests/support/wait_until.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/link/data_exchange.h"
-#include "cluster/link/listener.h"
+#include "cluster/link/connect/listener.h"
+#include "cluster/link/exchange/data_exchange.h"
 #include "tests/cluster/certificates.h"
 
 namespace strata {

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "cluster/collective/group.h"
-#include "cluster/link/query.h"
+#include "cluster/link/connect/query.h"
 #include "tests/cluster/certificates.h"
 #include "tests/cluster/loopback.h"
 #include "tests/cluster/raw_end.h"

@@ -1,4 +1,4 @@
-#include "cluster/link/whereabouts.h"
+#include "cluster/link/exchange/whereabouts.h"
 
 #include <gtest/gtest.h>
 

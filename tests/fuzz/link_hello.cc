@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "cluster/link/frame.h"
-#include "cluster/link/handshake.h"
+#include "cluster/link/connect/frame.h"
+#include "cluster/link/connect/handshake.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace strata::fuzz {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "cluster/link/regroup_message.h"
+#include "cluster/link/regroup/regroup_message.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace strata::fuzz {

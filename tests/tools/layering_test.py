@@ -48,7 +48,7 @@ MAY_INCLUDE = {
     "cluster/link": ["base", "cluster/topology", "cluster/names", "cluster/schedule",
                      "cluster/tls"],
     "cluster/collective": ["base", "cluster/topology", "cluster/link", "cluster/schedule"],
-    "cluster/gpu": ["base", "cluster/link/reduction.h", "kernels/core/cuda_status.cuh"],
+    "cluster/gpu": ["base", "cluster/link/exchange/reduction.h", "kernels/core/cuda_status.cuh"],
     "cluster": ["base", "kernels/core/device_choice.h", "cluster/topology", "cluster/names", "cluster/schedule/choice.h",
                 "cluster/tls"],  # cluster.toml
     # A lane calls the commands' handlers.

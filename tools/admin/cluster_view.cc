@@ -7,7 +7,7 @@
 
 #include "base/file/disk.h"
 #include "base/file/text_file.h"
-#include "cluster/link/query.h"
+#include "cluster/link/connect/query.h"
 #include "cluster/tls/tls_context.h"
 
 namespace strata::admin {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/human_text.h"
-#include "cluster/link/query.h"
+#include "cluster/link/connect/query.h"
 #include "cluster/tls/tls_context.h"
 #include "ps/client/control_call.h"
 #include "tools/admin/table_text.h"

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "bench/harness/scratch_folder.h"
 #include "bench/peers/rank_orders.h"
-#include "cluster/link/listener.h"
+#include "cluster/link/connect/listener.h"
 
 namespace strata::bench {
 

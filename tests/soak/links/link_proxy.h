@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/link/listener.h"
+#include "cluster/link/connect/listener.h"
 
 namespace strata::soak {
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cluster/collective/group.h"
-#include "cluster/link/regroup.h"
+#include "cluster/link/regroup/regroup.h"
 #include "tests/soak/links/load.h"
 #include "tests/support/wait_until.h"
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "cluster/link/connect/listener.h"
 #include "cluster/link/links.h"
-#include "cluster/link/listener.h"
 #include "tests/soak/links/rank_board.h"
 
 namespace strata::soak {

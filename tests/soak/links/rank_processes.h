@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cluster/link/connect/listener.h"
 #include "cluster/link/links.h"
-#include "cluster/link/listener.h"
 #include "tests/soak/links/rank_board.h"
 
 namespace strata::soak {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "cluster/link/listener.h"
+#include "cluster/link/connect/listener.h"
 
 namespace strata::soak {
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "cluster/link/frame.h"
+#include "cluster/link/connect/frame.h"
 #include "tests/soak/links/rank_board.h"
 #include "tests/soak/links/raw_socket.h"
 

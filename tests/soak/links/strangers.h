@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "cluster/link/connect/listener.h"
 #include "cluster/link/links.h"
-#include "cluster/link/listener.h"
 
 namespace strata::soak {
 
