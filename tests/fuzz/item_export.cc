@@ -13,7 +13,7 @@
 #include "tests/fuzz/array_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/sim_disk.h"
-#include "tools/admin/id_file.h"
+#include "tools/admin/collection/id_file.h"
 
 namespace strata::fuzz {
 namespace {

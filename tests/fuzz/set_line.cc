@@ -7,7 +7,7 @@
 
 #include "storage/itemset/set_files.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tools/admin/id_file.h"
+#include "tools/admin/collection/id_file.h"
 
 namespace strata::fuzz {
 

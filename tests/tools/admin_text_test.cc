@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "tools/admin/document_progress.h"
-#include "tools/admin/error_lines.h"
-#include "tools/admin/node_query.h"
-#include "tools/admin/table_text.h"
+#include "tools/admin/collection/document_progress.h"
+#include "tools/admin/nodes/node_query.h"
+#include "tools/admin/text/error_lines.h"
+#include "tools/admin/text/table_text.h"
 
 namespace strata::admin {
 namespace {

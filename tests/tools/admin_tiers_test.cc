@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tools/admin/tiers.h"
+#include "tools/admin/tables/tiers.h"
 
 namespace strata::admin {
 namespace {

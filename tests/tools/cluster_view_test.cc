@@ -1,5 +1,5 @@
 // Which servers a cluster file means.
-#include "tools/admin/cluster_view.h"
+#include "tools/admin/nodes/cluster_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

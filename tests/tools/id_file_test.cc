@@ -1,5 +1,5 @@
 // Ids of documents in files.
-#include "tools/admin/id_file.h"
+#include "tools/admin/collection/id_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,9 +13,9 @@
 
 #include "base/cli/usage_error.h"
 #include "base/settings/settings.h"
-#include "tools/admin/collection_options.h"
-#include "tools/admin/cost_options.h"
-#include "tools/admin/parse_whole.h"
+#include "tools/admin/collection/collection_options.h"
+#include "tools/admin/nodes/cost_options.h"
+#include "tools/admin/text/parse_whole.h"
 
 namespace strata::admin {
 namespace {

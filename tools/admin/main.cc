@@ -6,8 +6,8 @@
 #include "base/signals.h"
 #include "tools/admin/command_line.h"
 #include "tools/admin/commands.h"
-#include "tools/admin/error_lines.h"
-#include "tools/admin/watch.h"
+#include "tools/admin/text/error_lines.h"
+#include "tools/admin/text/watch.h"
 
 namespace {
 

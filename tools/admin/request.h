@@ -11,8 +11,8 @@
 #include "cluster/schedule/cost_model.h"
 #include "cluster/topology/halving.h"
 #include "storage/table_spec.h"
-#include "tools/admin/collection_request.h"
-#include "tools/admin/key_options.h"
+#include "tools/admin/collection/collection_request.h"
+#include "tools/admin/tables/key_options.h"
 
 namespace strata::admin {
 
