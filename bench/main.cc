@@ -235,6 +235,7 @@ int Main(int argc, char** argv) {
   CommandLine line;
   CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
   app.footer(Footer());
+  app.set_version_flag("--version", "strata-bench " STRATA_VERSION);
   app.add_option("SUITE", line.suite, "what to measure")->required();
   app.add_option("--device", line.device,
                  "where it runs: cpu, cuda or cuda:N, or auto: on a GPU where there is one and the "
@@ -281,7 +282,8 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return Fail(UsageError(app, error));
-    const Status shown = WriteStdout(app.help());
+    const bool is_version = app.get_option("--version")->count() > 0;
+    const Status shown = WriteStdout(is_version ? std::string(error.what()) + "\n" : app.help());
     return shown.ok() ? 0 : Fail(shown);
   }
   // How servers in this process and their clients reach each other would stand amid the table.
