@@ -122,6 +122,7 @@ class Names(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
         shutil.copy(ROOT / "dev", self.root)
+        shutil.copytree(ROOT / "tools" / "dev", self.root / "tools" / "dev")
         (self.root / "CMakePresets.json").touch()
         self.program("tools/apt-get", "exit 1")
         self.program("tools/dpkg-query")
