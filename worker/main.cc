@@ -1,7 +1,7 @@
 #include "base/heap.h"
 #include "base/print.h"
 #include "base/signals.h"
-#include "worker/run.h"
+#include "worker/tasks/run.h"
 
 int main(int argc, char** argv) {
   strata::OpenMissingStreams();

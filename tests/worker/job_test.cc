@@ -1,4 +1,4 @@
-#include "worker/job.h"
+#include "worker/job/job.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -9,7 +9,7 @@
 #include "cluster/collective/group.h"
 #include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/host_store.h"
-#include "worker/session.h"
+#include "worker/tasks/session.h"
 
 namespace strata {
 

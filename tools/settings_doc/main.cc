@@ -11,9 +11,9 @@
 #include "storage/optimizer_fields.h"
 #include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/parameter_table.h"
-#include "worker/job.h"
-#include "worker/options.h"
-#include "worker/tree_settings.h"
+#include "worker/job/job.h"
+#include "worker/job/tree_settings.h"
+#include "worker/tasks/options.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 
 #include "base/status.h"
 #include "kernels/dense/matmul.h"
+#include "worker/ctr/model_kind.h"
 #include "worker/data/batch.h"
-#include "worker/job.h"
 
 namespace strata {
 

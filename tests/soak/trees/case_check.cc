@@ -15,7 +15,7 @@
 #include "cluster/collective/memory_world.h"
 #include "tests/support/temp_folder.h"
 #include "worker/gbdt/model/lightgbm_text.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata::soak {
 namespace {

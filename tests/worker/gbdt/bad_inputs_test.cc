@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/support/temp_folder.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

@@ -12,7 +12,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/worker/gbdt/rank_world.h"
 #include "worker/gbdt/model/lightgbm_text.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

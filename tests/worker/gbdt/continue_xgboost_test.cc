@@ -11,7 +11,7 @@
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/model/xgboost_json.h"
 #include "worker/gbdt/predict/predictor.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

@@ -6,7 +6,7 @@
 #include "tests/support/sim_disk.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/parameters.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

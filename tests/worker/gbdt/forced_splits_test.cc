@@ -7,7 +7,7 @@
 #include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
 #include "worker/gbdt/parameters.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

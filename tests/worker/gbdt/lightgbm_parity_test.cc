@@ -17,7 +17,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/temp_folder.h"
 #include "worker/gbdt/model/lightgbm_text.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

@@ -15,7 +15,7 @@ namespace infinite {
 #include "tests/worker/gbdt/category_edges.h"
 #include "tests/worker/gbdt/golden_model.h"
 #include "worker/gbdt/model/lightgbm_text.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

@@ -12,7 +12,7 @@
 #include "tests/worker/gbdt/random_model.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/predict/predictor.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

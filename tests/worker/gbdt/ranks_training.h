@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/gbdt/rank_world.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 

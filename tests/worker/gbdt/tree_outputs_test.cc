@@ -1,5 +1,5 @@
 // What tree tasks write is tried before the work, and kept elsewhere when that fails after it.
-#include "worker/gbdt/tree_outputs.h"
+#include "worker/tasks/trees/tree_outputs.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/support/closed_folders.h"
-#include "worker/gbdt/tree_task.h"
+#include "worker/tasks/trees/tree_task.h"
 
 namespace strata {
 namespace {

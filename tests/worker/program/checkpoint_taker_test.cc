@@ -1,5 +1,5 @@
 // When checkpoints are taken, and what happens when they fail or take long.
-#include "worker/checkpoint_taker.h"
+#include "worker/tasks/checkpoint_taker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@
 #include "tests/worker/thread_session.h"
 #include "tests/worker/xor_data.h"
 #include "worker/ctr/model_file.h"
-#include "worker/tasks.h"
+#include "worker/tasks/tasks.h"
 
 namespace strata {
 namespace {

@@ -1,6 +1,6 @@
 // Training that is ended at random steps and begun again ends with the very model of the unbroken
 // run; what is no longer the same run is refused.
-#include "worker/resume.h"
+#include "worker/tasks/resume.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@
 #include "tests/worker/ctr/sync_store.h"
 #include "tests/worker/thread_session.h"
 #include "tests/worker/xor_data.h"
-#include "worker/tasks.h"
+#include "worker/tasks/tasks.h"
 
 namespace strata {
 namespace {

@@ -2,23 +2,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/signals.h"
-#include "cluster/collective/single_group.h"
 #include "proto/control/control.pb.h"
 #include "tests/support/wait_until.h"
-#include "worker/result.h"
-#include "worker/status_board.h"
-#include "worker/stop.h"
+#include "worker/tasks/result.h"
+#include "worker/tasks/status_board.h"
+#include "worker/tasks/stop.h"
 
 namespace strata {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 control::NodeStatus StatusOf(const StatusBoard& board) {
   control::NodeStatus status;
@@ -121,54 +118,43 @@ TEST(StatusBoard, AnswersControlRequestsAndNonsense) {
   EXPECT_EQ(WaitForSignal(), SIGTERM);
 }
 
-// A session that only remembers what it was told.
-class ToldSession final : public Session {
+// What a stop request calls, which remembers the last reason.
+class Cancelling {
  public:
-  Group& group() override { return group_; }
-  TableStore& store() override { STRATA_CHECK(false); }
-  int servers() const override { return 0; }
-  void Cancel(const Status& status) override { cancelled = status; }
-  Status DropLeftover(const std::string& /*table*/) override { return {}; }
-  Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& /*job*/,
-                                                         Disk& /*disk*/) override {
-    STRATA_CHECK(false);
+  std::function<void(const Status&)> callback() {
+    return [this](const Status& why) { cancelled = why; };
   }
-  Status Close(const Status& outcome) override { return outcome; }
-
   Status cancelled;
-
- private:
-  SingleGroup group_;
 };
 
-TEST(StopRequest, ReachesTheSessionWheneverItComes) {
-  ToldSession before;
+TEST(StopRequest, ReachesWhoeverIsAtWorkWheneverItComes) {
+  Cancelling before;
   StopRequest stop;
-  stop.Attach(&before);
+  stop.Attach(before.callback());
   EXPECT_TRUE(stop.reason().ok());
   stop.Stop(Cancelled("first"), 0);
   stop.Stop(Cancelled("second"), 0);
   EXPECT_EQ(before.cancelled.message(), "first");
   EXPECT_EQ(stop.reason().message(), "first");
-  ToldSession after;
-  stop.Attach(&after);
+  Cancelling after;
+  stop.Attach(after.callback());
   EXPECT_EQ(after.cancelled.message(), "first");
   stop.Attach(nullptr);
   EXPECT_FALSE(stop.attached());
 }
 
 TEST(StopRequest, ATaskThatEndsByItselfIsAskedFirst) {
-  ToldSession session;
+  Cancelling work;
   StopRequest stop;
-  stop.Attach(&session);
+  stop.Attach(work.callback());
   stop.SetEndsItself(true);
   stop.Stop(Cancelled("first"), 3600 * kSecond);
   EXPECT_EQ(stop.asked().message(), "first");
   EXPECT_TRUE(stop.reason().ok());
-  EXPECT_TRUE(session.cancelled.ok());
+  EXPECT_TRUE(work.cancelled.ok());
   stop.EndsNow();
   stop.SetEndsItself(false);
-  EXPECT_TRUE(session.cancelled.ok());
+  EXPECT_TRUE(work.cancelled.ok());
 }
 
 TEST(StopRequest, ATaskThatDoesNotEndInTimeIsCancelled) {
@@ -179,13 +165,13 @@ TEST(StopRequest, ATaskThatDoesNotEndInTimeIsCancelled) {
 }
 
 TEST(StopRequest, ATaskThatNoLongerEndsByItselfIsCancelled) {
-  ToldSession session;
+  Cancelling work;
   StopRequest stop;
-  stop.Attach(&session);
+  stop.Attach(work.callback());
   stop.SetEndsItself(true);
   stop.Stop(Cancelled("first"), 3600 * kSecond);
   stop.SetEndsItself(false);
-  EXPECT_EQ(session.cancelled.message(), "first");
+  EXPECT_EQ(work.cancelled.message(), "first");
 }
 
 WorkerOptions ExampleOptions() {

@@ -16,7 +16,7 @@
 #include "tools/admin/text/parse_whole.h"
 #include "tools/admin/text/table_text.h"
 #include "worker/data/feature.h"
-#include "worker/job.h"
+#include "worker/job/job.h"
 
 namespace strata::admin {
 namespace {

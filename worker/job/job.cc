@@ -1,0 +1,392 @@
+#include "worker/job/job.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/file/text_file.h"
+#include "base/human_text.h"
+#include "worker/data/columns.h"
+#include "worker/job/config_look.h"
+#include "worker/job/tree_settings.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kJobBytesMax = 16 << 20;
+constexpr size_t kNameMax = 64;
+constexpr std::string_view kPaths[] = {"data.train", "data.test", "output.model",
+                                       "output.predictions", "checkpoint.folder"};
+
+// An error about a value, with the place that gave it in front.
+Status Wrong(const Settings& settings, std::string_view key, std::string_view what) {
+  const std::string where = settings.IsSet(key) ? settings.Origin(key) : settings.Where();
+  return Invalid(fmt::format("{}: {} {}", where, key, what));
+}
+
+bool IsName(std::string_view text) {
+  return !text.empty() && text.size() <= kNameMax && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+  });
+}
+
+// Loads the file and the overrides into the table's values.
+Status LoadSettings(std::string_view text, const std::string& file,
+                    std::span<const std::string> overrides, Settings* settings) {
+  STRATA_TRY(settings->LoadToml(text, file));
+  for (const std::string& override_text : overrides) {
+    const size_t equals = override_text.find('=');
+    if (equals == std::string::npos) {
+      return Invalid(fmt::format("'{}': expected section.key=value", override_text));
+    }
+    STRATA_TRY(settings->Set(override_text.substr(0, equals), override_text.substr(equals + 1),
+                             "command line"));
+  }
+  return Status::Ok();
+}
+
+// Texts are quoted and escaped, so that no two values look alike and each is one line.
+std::string ValueText(const Settings& settings, const Setting& row) {
+  switch (row.type) {
+    case SettingType::kBool:
+      return fmt::format("{}", settings.Bool(row.key));
+    case SettingType::kInt:
+      return fmt::format("{}", settings.Int(row.key));
+    case SettingType::kFloat:
+      return fmt::format("{}", settings.Float(row.key));
+    case SettingType::kText:
+    case SettingType::kChoice:
+      return fmt::format("{:?}", settings.Text(row.key));
+    case SettingType::kBytes:
+      return fmt::format("{}", settings.Bytes(row.key));
+    case SettingType::kDuration:
+      return fmt::format("{}", settings.Duration(row.key));
+    case SettingType::kTextList:
+      return fmt::format("{}", settings.TextList(row.key));
+    case SettingType::kIntList:
+      return fmt::format("{}", settings.IntList(row.key));
+  }
+  return "";
+}
+
+bool IsOfTrees(std::string_view key) { return key.starts_with("gbdt.") || key == "data.query"; }
+
+// All of the table, so that a setting that is added to it is here too.
+void ListSettings(const Settings& settings, JobConfig* job) {
+  for (const Setting& row : JobSettingsTable().settings) {
+    const std::string key(row.key);
+    if (IsOfTrees(key)) continue;
+    if (settings.IsSet(key)) job->origins[key] = settings.Origin(key);
+    if (std::ranges::count(kPaths, row.key) == 0) {
+      job->settings.push_back({key, ValueText(settings, row)});
+      continue;
+    }
+    job->settings.push_back({key, settings.Text(key).empty() ? "none" : "a path"});
+  }
+  for (const RepeatedSection& section : JobSettingsTable().repeated) {
+    size_t number = 0;
+    for (const Settings& element : settings.Repeated(section.name)) {
+      ++number;
+      for (const Setting& row : section.settings) {
+        job->settings.push_back(
+            {fmt::format("{}[{}].{}", section.name, number, row.key), ValueText(element, row)});
+      }
+    }
+  }
+}
+
+// A command line has no easy way to write the character itself.
+std::string Delimiter(const std::string& text) {
+  return text == "\\t" || text == "tab" ? "\t" : text;
+}
+
+Status ReadFormat(const Settings& settings, CsvFormat* format) {
+  const std::string delimiter = Delimiter(settings.Text("data.delimiter"));
+  if (delimiter.size() != 1 || std::string_view("\"\n\r").find(delimiter[0]) != std::string::npos) {
+    return Wrong(
+        settings, "data.delimiter",
+        fmt::format("must be one character, not a quote or a line end, or \\t, or tab; found '{}'",
+                    ShownBytes(delimiter)));
+  }
+  format->delimiter = delimiter[0];
+  format->header = settings.Bool("data.header");
+  format->columns = settings.TextList("data.columns");
+  format->missing = settings.TextList("data.missing");
+  format->trim = settings.Bool("data.trim");
+  format->comment = settings.Text("data.comment");
+  format->bad_share_max = settings.Float("data.bad_share_max");
+  if (format->header && !format->columns.empty()) {
+    return Wrong(settings, "data.columns",
+                 "is for files without a header: remove it, or set data.header = false");
+  }
+  if (!format->header && format->columns.empty()) {
+    return Wrong(settings, "data.columns",
+                 "is empty: name the columns in order, or set data.header = true");
+  }
+  return Status::Ok();
+}
+
+Status ReadLabel(const Settings& settings, DataSpec* data) {
+  data->label = settings.Text("data.label");
+  if (data->label.empty()) {
+    return Wrong(settings, "data.label", "is empty: name the column to learn");
+  }
+  data->label_positive = settings.TextList("data.label_positive");
+  data->label_negative = settings.TextList("data.label_negative");
+  if (data->label_positive.empty() != data->label_negative.empty()) {
+    const bool no_positive = data->label_positive.empty();
+    return Wrong(settings, no_positive ? "data.label_negative" : "data.label_positive",
+                 fmt::format("needs data.label_{} too: list the texts that mean {}",
+                             no_positive ? "positive" : "negative", no_positive ? 1 : 0));
+  }
+  for (const std::string& text : data->label_positive) {
+    if (std::ranges::count(data->label_negative, text) != 0) {
+      return Wrong(settings, "data.label_positive",
+                   fmt::format("and data.label_negative both hold '{}': keep one", text));
+    }
+  }
+  return Status::Ok();
+}
+
+// An error about one [[feature]].
+Status WrongFeature(const Settings& element, std::string_view key, std::string_view what) {
+  const std::string where = element.IsSet(key) ? element.Origin(key) : element.Where();
+  return Invalid(fmt::format("{}: feature.{} {}", where, key, what));
+}
+
+Status ReadTransforms(const Settings& element, FeatureSpec* feature) {
+  for (const std::string& transform : element.TextList("transforms")) {
+    if (feature->kind != FeatureKind::kNumeric) {
+      return WrongFeature(element, "transforms",
+                          fmt::format("are for kind = \"numeric\"; this is a {} feature",
+                                      FeatureKindName(feature->kind)));
+    }
+    if (transform == "log" && !feature->log && !feature->standardise) {
+      feature->log = true;
+    } else if (transform == "standardise" && !feature->standardise) {
+      feature->standardise = true;
+    } else {
+      return WrongFeature(element, "transforms",
+                          fmt::format("must be log, standardise, or log and then standardise; "
+                                      "found '{}'",
+                                      transform));
+    }
+  }
+  return Status::Ok();
+}
+
+// Appends the features of one [[feature]] section.
+Status ReadFeature(const Settings& element, std::vector<FeatureSpec>* features) {
+  FeatureSpec feature;
+  const std::string& kind = element.Text("kind");
+  if (kind == "bucketised") feature.kind = FeatureKind::kBucketised;
+  if (kind == "categorical") feature.kind = FeatureKind::kCategorical;
+  STRATA_TRY(ReadTransforms(element, &feature));
+  if (feature.kind == FeatureKind::kBucketised) {
+    feature.buckets = static_cast<uint32_t>(element.Int("buckets"));
+  } else if (element.IsSet("buckets")) {
+    return WrongFeature(element, "buckets",
+                        fmt::format("is for kind = \"bucketised\"; this is a {} feature",
+                                    FeatureKindName(feature.kind)));
+  }
+  if (element.TextList("columns").empty()) {
+    return WrongFeature(element, "columns", "is empty: name at least one column");
+  }
+  for (const std::string& column : element.TextList("columns")) {
+    feature.column = column;
+    const bool twice = std::ranges::any_of(*features, [&](const FeatureSpec& other) {
+      return other.column == column && other.kind == feature.kind;
+    });
+    if (twice) {
+      return WrongFeature(element, "columns",
+                          fmt::format("names '{}' a second time as {}: keep one", column, kind));
+    }
+    features->push_back(feature);
+  }
+  return Status::Ok();
+}
+
+Status ReadData(const Settings& settings, const std::string& file, JobConfig* job) {
+  job->train_path = JobPath(settings, "data.train", file);
+  job->test_path = JobPath(settings, "data.test", file);
+  DataSpec& data = job->data;
+  STRATA_TRY(ReadFormat(settings, &data.format));
+  STRATA_TRY(ReadLabel(settings, &data));
+  data.weight = settings.Text("data.weight");
+  data.query = settings.Text("data.query");
+  data.ignore = settings.TextList("data.ignore");
+  for (const Settings& element : settings.Repeated("feature")) {
+    STRATA_TRY(ReadFeature(element, &data.features));
+  }
+  if (data.features.empty()) {
+    return Invalid(fmt::format("{}: there is no [[feature]]: the model needs an input", file));
+  }
+  if (data.format.header) return Status::Ok();
+  return PlanColumns(data.format.columns, data, settings.Origin("data.columns"), true).status();
+}
+
+bool HasTexts(const DataSpec& data) {
+  return std::ranges::any_of(data.features, [](const FeatureSpec& feature) {
+    return feature.kind == FeatureKind::kCategorical;
+  });
+}
+
+float FloatOf(const Settings& settings, std::string_view key) {
+  return static_cast<float>(settings.Float(key));
+}
+
+uint32_t CountOf(const Settings& settings, std::string_view key) {
+  return static_cast<uint32_t>(settings.Int(key));
+}
+
+Result<OptimizerSpec> ReadOptimizer(const Settings& settings, const std::string& section) {
+  OptimizerSpec spec;
+  STRATA_ASSIGN(spec.kind, ParseOptimizerKind(settings.Text(section + ".optimizer")));
+  for (const OptimizerField& field : OptimizerFields()) {
+    const std::string key = fmt::format("{}.{}", section, field.name);
+    if (field.real != nullptr) {
+      spec.*field.real = FloatOf(settings, key);
+    } else {
+      spec.*field.steps = static_cast<uint64_t>(settings.Int(key));
+    }
+  }
+  for (const OptimizerField& field : OptimizerFields()) {
+    const std::string key = fmt::format("{}.{}", section, field.name);
+    if (!settings.IsSet(key)) continue;
+    if (!field.is_used(spec)) {
+      return Wrong(settings, key,
+                   fmt::format("has no effect {}: remove it", field.WhyUnused(spec)));
+    }
+    STRATA_TRY(field.Validate(spec).Prefixed(key).Prefixed(settings.Origin(key)));
+  }
+  STRATA_TRY(ValidateOptimizer(spec, section).Prefixed(settings.Where()));
+  return spec;
+}
+
+Status ReadModel(const Settings& settings, JobConfig* job) {
+  const std::string& kind = settings.Text("model.kind");
+  for (const Setting& row : JobSettingsTable().settings) {
+    if (!IsOfTrees(row.key) || !settings.IsSet(row.key)) continue;
+    return Wrong(settings, row.key,
+                 fmt::format("has no effect on model.kind = \"{}\": remove it, or use "
+                             "model.kind = \"gbdt\"",
+                             kind));
+  }
+  if (kind == "fm") job->model = ModelKind::kFm;
+  if (kind == "deepfm") job->model = ModelKind::kDeepFm;
+  if (job->model != ModelKind::kLogistic) {
+    job->embedding_dim = CountOf(settings, "model.embedding_dim");
+  }
+  if (job->model == ModelKind::kDeepFm) {
+    for (int64_t width : settings.IntList("model.hidden")) {
+      job->hidden.push_back(static_cast<uint32_t>(width));
+    }
+    if (job->hidden.empty()) {
+      return Wrong(settings, "model.hidden",
+                   "is empty: name a width, or use model.kind = \"fm\" for no hidden layer");
+    }
+  }
+  for (const char* key : {"model.hidden", "model.dropout"}) {
+    if (job->model == ModelKind::kDeepFm || !settings.IsSet(key)) continue;
+    job->warnings.push_back(fmt::format(
+        "{}: {} has no effect on model.kind = \"{}\": remove it, or use model.kind = \"deepfm\"",
+        settings.Origin(key), key, kind));
+  }
+  job->dropout = FloatOf(settings, "model.dropout");
+  job->l2 = FloatOf(settings, "model.l2");
+  STRATA_ASSIGN(job->sparse_optimizer, ReadOptimizer(settings, "sparse"));
+  STRATA_ASSIGN(job->sparse_initializer.kind,
+                ParseInitializerKind(settings.Text("sparse.initializer")));
+  job->sparse_initializer.scale = FloatOf(settings, "sparse.init_scale");
+  STRATA_ASSIGN(job->sparse_ack, ParseAckLevel(settings.Text("sparse.ack")));
+  STRATA_ASSIGN(job->sparse_value_type, ParseElementType(settings.Text("sparse.value_type")));
+  STRATA_ASSIGN(job->sparse_state_type, ParseElementType(settings.Text("sparse.state_type")));
+  const OptimizerKind sparse = job->sparse_optimizer.kind;
+  if (settings.IsSet("sparse.state_type") && !HasState(sparse)) {
+    return Wrong(settings, "sparse.state_type",
+                 fmt::format("has no effect {}: remove it", WhyStateless(sparse)));
+  }
+  STRATA_ASSIGN(job->dense_optimizer, ReadOptimizer(settings, "dense"));
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
+                           std::span<const std::string> overrides, const std::string& task) {
+  Settings settings(JobSettingsTable());
+  STRATA_TRY(LoadSettings(text, file, overrides, &settings));
+  JobConfig job;
+  job.file = file;
+  job.name = settings.Text("job.name");
+  if (!IsName(job.name)) {
+    return Wrong(settings, "job.name",
+                 fmt::format("must be 1 to {} characters of A-Z, a-z, 0-9, '_', '.' and '-'; found "
+                             "'{}'",
+                             kNameMax, job.name));
+  }
+  job.seed = static_cast<uint64_t>(settings.Int("job.seed"));
+  STRATA_TRY(ReadData(settings, file, &job));
+  job.model_path = JobPath(settings, "output.model", file);
+  job.predictions_path = JobPath(settings, "output.predictions", file);
+  if (settings.Text("model.kind") == "gbdt") {
+    job.data.label_is_number = job.data.label_positive.empty();
+    STRATA_ASSIGN(job.trees, ReadTreeSettings(settings, job, task));
+    return job;
+  }
+  if (task != "train" && task != "evaluate" && task != "predict") {
+    return Invalid(fmt::format("--task={}: is for model.kind = \"gbdt\"; the job is of kind \"{}\"",
+                               task, settings.Text("model.kind")));
+  }
+  STRATA_TRY(ReadModel(settings, &job));
+  job.batch_size = CountOf(settings, "train.batch_size");
+  job.epochs = CountOf(settings, "train.epochs");
+  job.shuffle_rows = CountOf(settings, "train.shuffle_rows");
+  job.hint_batches = CountOf(settings, "train.hint_batches");
+  job.eval_every = CountOf(settings, "train.eval_every");
+  if (job.eval_every > 0 && job.test_path.empty()) {
+    return Wrong(settings, "train.eval_every",
+                 "needs data.test, which is empty: name the file to evaluate on, or remove "
+                 "train.eval_every");
+  }
+  job.dictionary = settings.Bool("output.dictionary");
+  if (job.dictionary && job.model_path.empty()) {
+    return Wrong(settings, "output.dictionary",
+                 "needs output.model, which is empty: name the folder of the model");
+  }
+  if (job.dictionary && !HasTexts(job.data)) {
+    job.warnings.push_back(
+        fmt::format("{}: output.dictionary: no [[feature]] is of kind categorical, so that "
+                    "dictionary.csv will hold no texts",
+                    settings.Origin("output.dictionary")));
+  }
+  job.checkpoint = {.folder = JobPath(settings, "checkpoint.folder", file),
+                    .every_steps = CountOf(settings, "checkpoint.every_steps"),
+                    .keep = CountOf(settings, "checkpoint.keep"),
+                    .resume = settings.Bool("checkpoint.resume")};
+  ListSettings(settings, &job);
+  return job;
+}
+
+Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
+                          std::span<const std::string> overrides, const std::string& task) {
+  Result<std::string> text = ReadTextFile(disk, path, kJobBytesMax);
+  if (!text.ok()) return text.status().Prefixed("the job file");
+  Result<JobConfig> job = ParseJob(*text, path, overrides, task);
+  if (job.ok()) return job;
+  return WithConfigLook(disk, path, ConfigKind::kJob, job.status());
+}
+
+Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) {
+  if (why.ok()) return why;
+  const auto origin = job.origins.find(key);
+  const StatusCode code =
+      why.code() == StatusCode::kDiskFull ? StatusCode::kDiskFull : StatusCode::kInvalid;
+  return Status(
+      code, fmt::format("{}: {}: {}", origin == job.origins.end() ? job.file : origin->second, key,
+                        why.message()));
+}
+
+}  // namespace strata

@@ -1,0 +1,104 @@
+// JobConfig: what job.toml says, checked and with defaults filled in. Plain data, handed down.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file/disk.h"
+#include "base/settings/settings.h"
+#include "base/status.h"
+#include "storage/table_spec.h"
+#include "worker/ctr/model_kind.h"
+#include "worker/data/data_spec.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// A setting and its effective value, as text.
+struct JobSetting {
+  std::string name;   // "train.epochs", "feature[2].kind"
+  std::string value;  // "3", "\"numeric\""
+};
+
+// What keeps a job's work between two processes.
+struct CheckpointSettings {
+  std::string folder;        // of a job without servers; servers have their own
+  uint32_t every_steps = 0;  // 0: none is taken, and none is looked for
+  uint32_t keep = 0;         // of a job without servers
+  bool resume = true;
+};
+
+struct JobConfig {
+  std::string file;  // the job file, for messages
+
+  // Every setting of the job, in the order of the table. Of a path only whether there is one: files
+  // may lie elsewhere on each machine.
+  std::vector<JobSetting> settings;
+  // Where each key is set that the file or the command line sets, by key: "job.toml:12".
+  std::map<std::string, std::string, std::less<>> origins;
+  // What the job says without effect, for the log.
+  std::vector<std::string> warnings;
+
+  std::string name;
+  uint64_t seed = 0;
+
+  // Relative paths have been made relative to the working directory. "" where the job has none.
+  std::string train_path;
+  std::string test_path;
+  DataSpec data;
+
+  // Of model.kind = "gbdt"; what follows is of the others then.
+  std::optional<TreeParameters> trees;
+
+  ModelKind model = ModelKind::kLogistic;
+  uint32_t embedding_dim = 0;    // factors per key; 0 for logistic regression
+  std::vector<uint32_t> hidden;  // widths of the hidden layers; empty unless DeepFM
+  float dropout = 0;             // share of hidden units dropped while training
+  float l2 = 0;                  // penalty: the loss gains l2 / 2 * the sum of squares
+
+  OptimizerSpec sparse_optimizer;
+  InitializerSpec sparse_initializer;
+  AckLevel sparse_ack = AckLevel::kDefault;
+  ElementType sparse_value_type = ElementType::kFp32;
+  ElementType sparse_state_type = ElementType::kFp32;
+  OptimizerSpec dense_optimizer;
+
+  uint32_t batch_size = 0;  // samples of a step over all workers together
+  uint32_t epochs = 0;
+  uint32_t shuffle_rows = 0;  // rows of a worker's shuffle buffer; 0: the order of the file
+  uint32_t hint_batches = 0;  // whose keys servers are told ahead of their use
+  uint32_t eval_every = 0;    // epochs between evaluations; 0: only at the end
+
+  std::string model_path;        // folder; "": the model is not saved
+  std::string predictions_path;  // file; "": none
+  bool dictionary = false;       // training writes the texts that it has seen beside the model
+
+  CheckpointSettings checkpoint;
+};
+
+// An error about the file or folder that `key` ("data.train") names, with the place that set it and
+// the key in front: as kInvalid, but that kDiskFull stays. OK stays OK.
+Status WrongPath(const JobConfig& job, std::string_view key, const Status& why);
+
+// The rows of job.toml: for docs/configuration.md and --help.
+const SettingsTable& JobSettingsTable();
+
+// Reads and checks a job file. `overrides` are "section.key=value" texts of the command line, which
+// win over the file. Paths in the file are relative to the file's folder, those of overrides to the
+// working directory. Columns are checked here when the job file names them, and when the data is
+// opened where a header does. `task` is what trees are to do. kNotFound: no such file; kInvalid:
+// file:line, what, what to do.
+Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
+                          std::span<const std::string> overrides,
+                          const std::string& task = "train");
+
+// The same from text; `file` is the name for messages and the base of relative paths.
+Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
+                           std::span<const std::string> overrides,
+                           const std::string& task = "train");
+
+}  // namespace strata

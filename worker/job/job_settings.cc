@@ -1,0 +1,237 @@
+// The rows of job.toml.
+#include "storage/optimizer_fields.h"
+#include "worker/job/job.h"
+#include "worker/job/tree_settings.h"
+
+namespace strata {
+namespace {
+
+using enum SettingType;
+
+constexpr double kAnyMin = -1e308;
+constexpr double kAnyMax = 1e308;
+constexpr double kRowsMax = 2147483647;
+constexpr auto kStepsMax = static_cast<double>(kOptimizerStepsMax);
+
+constexpr Setting Row(std::string_view key, SettingType type, std::string_view default_value,
+                      std::string_view help, double min = kAnyMin, double max = kAnyMax) {
+  return {.key = key,
+          .type = type,
+          .default_value = default_value,
+          .help = help,
+          .min = min,
+          .max = max,
+          .choices = {},
+          .flag = {}};
+}
+
+constexpr Setting Choice(std::string_view key, std::string_view choices,
+                         std::string_view default_value, std::string_view help) {
+  Setting row = Row(key, kChoice, default_value, help);
+  row.choices = choices;
+  return row;
+}
+
+// What both optimizers have beside their rule: storage/optimizer_fields.h.
+#define STRATA_OPTIMIZER_ROWS(section, rate)                                                       \
+  Row(section ".learning_rate", kFloat, rate, "Step size of " section ".optimizer.", 0, 1e6),      \
+      Row(section ".epsilon", kFloat, "1e-7",                                                      \
+          "Added to denominators by AdaGrad in both forms, RMSProp and Adam.", 0, 1),              \
+      Row(section ".beta1", kFloat, "0.9", "Decay of Adam's mean gradient.", 0, 0.999999),         \
+      Row(section ".beta2", kFloat, "0.999", "Decay of Adam's mean squared gradient.", 0,          \
+          0.999999),                                                                               \
+      Row(section ".initial_accumulator", kFloat, "0",                                             \
+          "What AdaGrad's sum of squared gradients begins with.", 0, 1e6),                         \
+      Row(section ".momentum", kFloat, "0.9",                                                      \
+          "Share of the last step that momentum and Nesterov keep.", 0, 0.999999),                 \
+      Row(section ".rho", kFloat, "0.9", "Decay of RMSProp's mean squared gradient.", 0,           \
+          0.999999),                                                                               \
+      Row(section ".l1", kFloat, "0", "FTRL's L1 penalty: weights that stay small are 0.", 0,      \
+          1e6),                                                                                    \
+      Row(section ".l2", kFloat, "0", "FTRL's L2 penalty.", 0, 1e6),                               \
+      Row(section ".beta", kFloat, "0", "Added to the root in FTRL's learning rate.", 0, 1e6),     \
+      Row(section ".clip_value", kFloat, "0",                                                      \
+          "Gradients are brought into [-clip_value, clip_value], element by element. 0: as they "  \
+          "are.",                                                                                  \
+          0, 1e6),                                                                                 \
+      Row(section ".clip_norm", kFloat, "0",                                                       \
+          "Gradients of a larger Euclidean norm are scaled to this one: of each embedding row, "   \
+          "or of the dense part as a whole. Behind clip_value. 0: as they are.",                   \
+          0, 1e6),                                                                                 \
+      Row(section ".weight_decay", kFloat, "0",                                                    \
+          "This times the weight is added to its gradient (an L2 penalty), behind clipping; of "   \
+          "embeddings only to the rows of a step.",                                                \
+          0, 1e6),                                                                                 \
+      Row(section ".warmup_steps", kInt, "0",                                                      \
+          "Steps in which the learning rate grows from 0 to learning_rate.", 0, kStepsMax),        \
+      Row(section ".decay_start", kInt, "0",                                                       \
+          "The last step at learning_rate before it falls, at least warmup_steps.", 0, kStepsMax), \
+      Row(section ".decay_steps", kInt, "0",                                                       \
+          "Steps in which the learning rate falls to end_learning_rate: it is learning_rate "      \
+          "times the share of them that is left, to the power decay_power. 0: it stays.",          \
+          0, kStepsMax),                                                                           \
+      Row(section ".decay_power", kFloat, "2", "How the learning rate falls; 1: evenly.", 0, 100), \
+      Row(section ".end_learning_rate", kFloat, "0", "The learning rate never falls below it.", 0, \
+          1e6)
+
+constexpr Setting kJobRows[] = {
+    Row("job.name", kText, "job",
+        "The job's name. Its tables' names begin with it, so that several jobs share a cluster and "
+        "resume independently: 1 to 64 characters of A-Z, a-z, 0-9, '_', '.' and '-'."),
+    Row("job.seed", kInt, "1",
+        "Seeds initial values and the order of the rows. The same seed, data and number of workers "
+        "give a model that is equal to the bit, on any number of servers.",
+        0, 9.2e18),
+
+    Row("data.train", kText, "",
+        "File of rows to train on. Relative to the job file; on the command line, to the working "
+        "directory."),
+    Row("data.test", kText, "", "File of rows to evaluate and to predict."),
+    Choice("data.format", "csv", "csv", "How the files are written."),
+    Row("data.delimiter", kText, ",",
+        "The one character between two fields, such as \";\". \"\\t\", \\t on the command line and "
+        "the word tab mean the tab."),
+    Row("data.header", kBool, "false", "The first line of a file names its columns."),
+    Row("data.columns", kTextList, "",
+        "The names of the columns, in order, of files without a header."),
+    Row("data.missing", kTextList, "",
+        "Fields that mean that there is no value. The empty field always does. A saved model does "
+        "not hold this list, nor data.trim: evaluate and predict with those of its training. "
+        "In numeric columns of job files, nan and NA are unreadable unless they are listed."),
+    Row("data.trim", kBool, "true", "Blanks around a field do not belong to it."),
+    Row("data.comment", kText, "",
+        "Lines that begin with this text are skipped. Empty: there are no comments."),
+    Row("data.label", kText, "", "The column to learn."),
+    Row("data.label_positive", kTextList, "",
+        "The texts of the label that mean 1. Needs data.label_negative; with both empty the label "
+        "is the number 0 or 1, and any number for trees."),
+    Row("data.label_negative", kTextList, "", "The texts of the label that mean 0."),
+    Row("data.weight", kText, "",
+        "The column that holds each row's weight, a number of at least 0. Empty: all weigh 1."),
+    Row("data.query", kText, "",
+        "The column that holds the number of the query that a row belongs to, for trees that learn "
+        "to rank; a query's rows stand together."),
+    Row("data.ignore", kTextList, "",
+        "Columns that are not used. A column that is used nowhere and not listed here is an "
+        "error."),
+    Row("data.bad_share_max", kFloat, "0.001",
+        "Share of unreadable lines in a worker's part of a file above which the job fails.", 0, 1),
+
+    Choice("model.kind", "logistic|fm|deepfm|gbdt", "deepfm",
+           "Logistic regression, a factorization machine, one with a neural network beside it, or "
+           "boosted trees, whose settings are in [gbdt]."),
+    Row("model.embedding_dim", kInt, "8", "Factors of each key. Unused by logistic regression.", 1,
+        RowSchema::kDimMax - 1),
+    Row("model.hidden", kIntList, "64,32", "Widths of DeepFM's hidden layers.", 1, 65536),
+    Row("model.dropout", kFloat, "0",
+        "Share of the hidden units that each training step leaves out.", 0, 0.99),
+    Row("model.l2", kFloat, "0",
+        "Penalty on large parameters: the loss gains l2 / 2 times the sum of their squares.", 0,
+        1e6),
+
+    Choice(
+        "sparse.optimizer",
+        "sgd|momentum|nesterov|adagrad|rowwise_adagrad|rmsprop|adam|lazy_adam|ftrl", "adagrad",
+        "The rule by which the servers update embedding rows. rowwise_adagrad keeps one number a "
+        "row; lazy_adam makes up for the steps that did not touch a row."),
+    STRATA_OPTIMIZER_ROWS("sparse", "0.05"),
+    Choice("sparse.initializer", "zero|uniform|normal", "normal",
+           "How a row that no worker has updated yet looks. Single weights always begin at 0."),
+    Row("sparse.init_scale", kFloat, "0.01",
+        "Bound of the uniform or deviation of the normal initializer.", 0, 1e3),
+    Choice(
+        "sparse.value_type", "fp32|bf16|fp16", "fp32",
+        "What servers store embedding rows as; bf16 and fp16 take half the memory. Arithmetic is "
+        "fp32 all the same, and what is stored is rounded up or down at random, so that small "
+        "steps count on average. fp16 ends at 65504, beyond which a value is infinite; bf16 has "
+        "the range of fp32."),
+    Choice(
+        "sparse.state_type", "fp32|bf16|fp16", "fp32",
+        "The same for the optimizer's state, of those that have one. With fp16, sums and means of "
+        "squares have a form of their own, which reaches 2^64; other state ends at 65504."),
+    Choice("sparse.ack", "default|applied|logged|synced", "default",
+           "What must be true before servers acknowledge an update: applied, it is in memory; "
+           "logged, it survives the server's process; synced, it survives loss of power. default: "
+           "logged on servers with a data folder, applied elsewhere."),
+
+    Choice("dense.optimizer", "sgd|momentum|nesterov|adagrad|rmsprop|adam|ftrl", "adam",
+           "The rule by which the workers update the dense part of the model."),
+    STRATA_OPTIMIZER_ROWS("dense", "0.001"),
+
+    Row("train.batch_size", kInt, "1024",
+        "Samples of a step, over all workers together: each takes its part.", 1, 16777216),
+    Row("train.epochs", kInt, "1", "Passes over data.train.", 1, 1e6),
+    Row("train.shuffle_rows", kInt, "65536",
+        "Rows of the buffer from which a worker draws its next row at random. 0: the order of the "
+        "file.",
+        0, kRowsMax),
+    Row("train.hint_batches", kInt, "1",
+        "Batches ahead of their use whose keys servers are told, so that tables that do not fit "
+        "their memory bring the rows up meanwhile. Each takes a batch's memory in the worker. More "
+        "than 1 is for servers that need longer for that than a step takes. 0: servers are told "
+        "nothing.",
+        0, 4),
+    Row("train.eval_every", kInt, "0",
+        "Epochs between two evaluations on data.test. 0: only after the last.", 0, 1e6),
+
+    Row("output.model", kText, "",
+        "Folder for the trained model, or the file of boosted trees. evaluate and predict read it; "
+        "of a folder they refuse settings that contradict the model. Empty: it is not saved. "
+        "Relative to the job file; on the command line, to the working directory."),
+    Row("output.predictions", kText, "",
+        "File for what predict writes: a line for each row of data.test. A row that cannot be read "
+        "has nan. -: standard output."),
+    Row("output.dictionary", kBool, "false",
+        "Training also writes output.model/dictionary.csv: the texts of categorical columns that "
+        "data.train holds, each with its key in the table and the number of rows that have it."),
+
+    Row("checkpoint.every_steps", kInt, "0",
+        "Steps between two checkpoints of the training, which goes on meanwhile; one is taken "
+        "before the first step too. 0: none is taken, and training always begins anew.",
+        0, 1e9),
+    Row("checkpoint.folder", kText, "",
+        "Folder for the checkpoints of a job without servers. With servers it has no effect: they "
+        "have a folder of their own. Relative to the job file; on the command line, to the working "
+        "directory."),
+    Row("checkpoint.keep", kInt, "3",
+        "Checkpoints of this job.name that stay in checkpoint.folder, with all that they build on: "
+        "the newest.",
+        1, 1e6),
+    Row("checkpoint.resume", kBool, "true",
+        "Go on from the newest checkpoint of this very job, if there is one: same settings, data "
+        "and number of workers; only train.epochs, train.eval_every, train.hint_batches, data.test "
+        "and [output] may differ. false: begin anew; older checkpoints stay."),
+};
+
+#undef STRATA_OPTIMIZER_ROWS
+
+constexpr Setting kFeatureRows[] = {
+    Row("columns", kTextList, "", "The columns; each becomes a feature of this kind."),
+    Choice("kind", "numeric|bucketised|categorical", "categorical",
+           "A number as it is; a number as the bucket that it falls into; a text."),
+    Row("transforms", kTextList, "",
+        "For numeric features, in this order: log (sign(x) log(1 + |x|)), standardise (minus the "
+        "mean, divided by the deviation of data.train). A missing number becomes the mean."),
+    Row("buckets", kInt, "32",
+        "For bucketised features: how many buckets at most, cut so that each holds about as many "
+        "rows of data.train. Missing numbers have a bucket of their own.",
+        2, 65536),
+};
+
+constexpr RepeatedSection kJobSections[] = {
+    {"feature", "Inputs of the model, in order. A column may serve several kinds.", kFeatureRows},
+};
+
+}  // namespace
+
+const SettingsTable& JobSettingsTable() {
+  static const std::vector<Setting> rows = [] {
+    std::vector<Setting> all(std::begin(kJobRows), std::end(kJobRows));
+    all.insert(all.end(), TreeSettings().begin(), TreeSettings().end());
+    return all;
+  }();
+  static const SettingsTable table = {"job.toml", rows, kJobSections, RefusedTreeKeys()};
+  return table;
+}
+
+}  // namespace strata

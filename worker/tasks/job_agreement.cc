@@ -1,0 +1,112 @@
+#include "worker/tasks/job_agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "storage/optimizer_fields.h"
+#include "worker/ctr/agree.h"
+
+namespace strata {
+namespace {
+
+// What a file holds decides the parts of the ranks.
+Status AddSize(Disk& disk, const JobConfig& job, const char* key, const std::string& path,
+               std::string* text) {
+  if (path.empty()) return {};
+  const Result<std::unique_ptr<File>> file = disk.OpenToRead(path);
+  STRATA_TRY(WrongPath(job, key, file.status()));
+  const Result<uint64_t> size = (*file)->Size();
+  STRATA_TRY(WrongPath(job, key, size.status()));
+  *text += fmt::format("bytes of {} = {}\n", key, *size);
+  return {};
+}
+
+// One setting a line.
+Result<std::string> Describe(Disk& disk, const JobConfig& job, const std::string& task) {
+  std::string text = fmt::format("--task = {}\n", task);
+  for (const JobSetting& setting : job.settings) {
+    text += fmt::format("{} = {}\n", setting.name, setting.value);
+  }
+  if (task == "train") STRATA_TRY(AddSize(disk, job, "data.train", job.train_path, &text));
+  STRATA_TRY(AddSize(disk, job, "data.test", job.test_path, &text));
+  return text;
+}
+
+// The first line of `text` and what is behind it.
+std::string_view TakeLine(std::string_view* text) {
+  const size_t end = text->find('\n');
+  const std::string_view line = text->substr(0, end);
+  *text = end == std::string_view::npos ? std::string_view() : text->substr(end + 1);
+  return line.empty() ? "nothing more" : line;
+}
+
+// What another run of the same job may do otherwise without another bit in the table.
+bool IsWithoutEffectOnSteps(std::string_view setting) {
+  return setting == "train.epochs" || setting == "train.eval_every" ||
+         setting == "train.hint_batches" || setting == "data.test" ||
+         setting.starts_with("output.") || setting.starts_with("checkpoint.");
+}
+
+// The first builds' jobs did not have these, and go on where they are as they would have been.
+bool IsLaterAndNotSet(const JobSetting& setting) {
+  const size_t dot = setting.name.find('.');
+  const std::string_view section = std::string_view(setting.name).substr(0, dot);
+  if (section != "sparse" && section != "dense") return false;
+  const auto field = std::ranges::find(
+      OptimizerFields(), std::string_view(setting.name).substr(dot + 1), &OptimizerField::name);
+  if (field == OptimizerFields().end() || field->from_start) return false;
+  const auto rows = JobSettingsTable().settings;
+  const auto row = std::ranges::find(rows, setting.name, &Setting::key);
+  return row != rows.end() && row->default_value == setting.value;
+}
+
+}  // namespace
+
+std::optional<std::pair<std::string, std::string>> FirstDifference(std::string_view first,
+                                                                   std::string_view second) {
+  while (!first.empty() || !second.empty()) {
+    const std::string_view first_line = TakeLine(&first);
+    const std::string_view second_line = TakeLine(&second);
+    if (first_line != second_line)
+      return std::pair{std::string(first_line), std::string(second_line)};
+  }
+  return std::nullopt;
+}
+
+std::string JobFingerprint(const JobConfig& job, int workers, const JobFeatures& data) {
+  std::string text = fmt::format("workers = {}\n", workers);
+  for (const JobSetting& setting : job.settings) {
+    if (IsWithoutEffectOnSteps(setting.name) || IsLaterAndNotSet(setting)) continue;
+    text += fmt::format("{} = {}\n", setting.name, setting.value);
+  }
+  text += fmt::format("rows of data.train = {}\nhash of data.train = {:016x}\n", data.rows,
+                      data.content_hash);
+  return text;
+}
+
+Status AgreeOnJob(Group& group, Disk& disk, const JobConfig& job, const std::string& task) {
+  const Result<std::string> described = Describe(disk, job, task);
+  STRATA_TRY(AgreeOnStatus(group, described.status()));
+  const std::string& mine = *described;
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(group.Allgather(std::as_bytes(std::span(mine)), &all));
+  const auto text_of = [&](size_t rank) {
+    return std::string_view(reinterpret_cast<const char*>(all[rank].data()), all[rank].size());
+  };
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    const auto difference = FirstDifference(text_of(0), text_of(rank));
+    if (!difference.has_value()) continue;
+    return Invalid(fmt::format(
+        "the workers do not run the same job: worker 0 has '{}', worker {} has '{}'; give all of "
+        "them the same job file, overrides and data files",
+        difference->first, rank, difference->second));
+  }
+  return {};
+}
+
+}  // namespace strata

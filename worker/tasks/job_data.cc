@@ -1,0 +1,118 @@
+#include "worker/tasks/job_data.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/hash.h"
+#include "worker/ctr/agree.h"
+#include "worker/data/csv_reader.h"
+#include "worker/data/csv_source.h"
+#include "worker/data/feature_statistics.h"
+#include "worker/data/pipeline.h"
+#include "worker/data/shuffle_source.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kBatchesAhead = 4;
+
+Share ShareOf(const Group& group) {
+  return {static_cast<uint32_t>(group.rank()), static_cast<uint32_t>(group.world())};
+}
+
+constexpr int kRowsTried = 1000;
+
+// A reader of the file that `key` names; its errors begin with where the key was set.
+Result<std::unique_ptr<CsvReader>> OpenCsv(Disk& disk, const JobConfig& job, const char* key,
+                                           const std::string& path, const CsvOptions& options) {
+  if (path.empty()) {
+    return Invalid(
+        fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
+  }
+  Result<std::unique_ptr<CsvReader>> reader = CsvReader::Open(disk, path, job.data, options);
+  if (!reader.ok()) return WrongPath(job, key, reader.status());
+  return reader;
+}
+
+}  // namespace
+
+Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group,
+                                   TextCounts* texts) {
+  STRATA_ASSIGN(const std::unique_ptr<CsvReader> reader,
+                OpenCsv(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
+  STRATA_ASSIGN(FeatureStatistics mine,
+                FeatureStatistics::Gather(*reader, job.data.features, texts));
+  STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_lines()));
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(group.Allgather(mine.Serialize(), &all));
+  FeatureStatistics merged(job.data.features.size());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    Result<FeatureStatistics> part = FeatureStatistics::Parse(all[rank]);
+    const Status status = part.ok() ? merged.Merge(std::move(part).value()) : part.status();
+    STRATA_TRY(status.Prefixed(fmt::format("feature statistics of worker {}", rank)));
+  }
+  if (merged.rows() == 0) {
+    return Invalid(fmt::format("{}: has no rows to train on", job.train_path));
+  }
+  return JobFeatures{.features = FitFeatures(job.data.features, merged),
+                     .rows = merged.rows(),
+                     .bad_rows = bad_rows,
+                     .content_hash = merged.content_hash()};
+}
+
+Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& job,
+                                                  const std::vector<FittedFeature>& features,
+                                                  size_t part_size, const Group& group) {
+  // FitJobFeatures has shown the bad lines already.
+  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
+                OpenCsv(disk, job, "data.train", job.train_path,
+                        {.share = ShareOf(group), .log_bad_lines = false}));
+  STRATA_ASSIGN(std::unique_ptr<BatchSource> source, CsvSource::Make(std::move(reader), features));
+  if (job.shuffle_rows > 0) {
+    source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows,
+                                             Mix64(job.seed + static_cast<uint64_t>(group.rank())));
+  }
+  return std::unique_ptr<BatchSource>(
+      std::make_unique<PrefetchSource>(std::move(source), part_size, kBatchesAhead));
+}
+
+Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group) {
+  if (job.test_path.empty()) return {};
+  STRATA_ASSIGN(
+      const std::unique_ptr<CsvReader> reader,
+      OpenCsv(
+          disk, job, "data.test", job.test_path,
+          {.share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false}));
+  CsvRow row;
+  for (int i = 0; i < kRowsTried; ++i) {
+    const Result<bool> read = reader->Next(&row);
+    STRATA_TRY(WrongPath(job, "data.test", read.status()));
+    if (!*read) break;
+  }
+  return {};
+}
+
+Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
+                                              const std::vector<FittedFeature>& features,
+                                              bool labels_required, const Group& group) {
+  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader, OpenCsv(disk, job, "data.test", job.test_path,
+                                                           {.share = ShareOf(group),
+                                                            .labels_required = labels_required,
+                                                            .keep_bad_rows = !labels_required,
+                                                            .log_bad_lines = labels_required}));
+  STRATA_ASSIGN(std::unique_ptr<CsvSource> source, CsvSource::Make(std::move(reader), features));
+  return std::unique_ptr<BatchSource>(
+      std::make_unique<PrefetchSource>(std::move(source), CtrModel::kScoreBatch, kBatchesAhead));
+}
+
+Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FittedFeature>& features) {
+  ModelShape shape{job.model, job.embedding_dim, job.hidden, 0, 0};
+  for (const FittedFeature& feature : features) {
+    (feature.spec.kind == FeatureKind::kNumeric ? shape.dense_width : shape.slots) += 1;
+  }
+  STRATA_TRY(ValidateModelShape(shape).Prefixed(job.file));
+  return shape;
+}
+
+}  // namespace strata

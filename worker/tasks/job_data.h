@@ -1,0 +1,54 @@
+// A job's data files as one rank sees them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file/disk.h"
+#include "base/status.h"
+#include "cluster/collective/group.h"
+#include "worker/ctr/ctr_model.h"
+#include "worker/data/batch.h"
+#include "worker/data/feature.h"
+#include "worker/data/text_counts.h"
+#include "worker/job/job.h"
+
+namespace strata {
+
+// What a pass over the training data found out.
+struct JobFeatures {
+  std::vector<FittedFeature> features;
+  uint64_t rows = 0;          // of all shares together
+  uint64_t bad_rows = 0;      // likewise: could not be read and are left out
+  uint64_t content_hash = 0;  // FeatureStatistics::content_hash
+};
+
+// Fits the job's features to the training data: each rank reads its share, the statistics are
+// merged, and every rank gets equal features. `texts`, unless null, gets the texts of this rank's
+// share.
+Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group,
+                                   TextCounts* texts = nullptr);
+
+// This rank's share of data.train in batches of `part_size`, shuffled if the job says so and read
+// ahead.
+Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& job,
+                                                  const std::vector<FittedFeature>& features,
+                                                  size_t part_size, const Group& group);
+
+// Reads the first rows of this rank's share of data.test, so that a file that is not as the job
+// says is found before the work. OK when the job has none.
+Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group);
+
+// This rank's share of data.test in file order, in batches for a Scorer. Without `labels_required`,
+// which is to predict, no labels are read, and rows that cannot be read keep their places.
+Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
+                                              const std::vector<FittedFeature>& features,
+                                              bool labels_required, const Group& group);
+
+// The model that the job file and the features describe.
+Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FittedFeature>& features);
+
+}  // namespace strata

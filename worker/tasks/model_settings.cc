@@ -1,0 +1,55 @@
+#include "worker/tasks/model_settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace strata {
+namespace {
+
+struct Held {
+  const char* key;
+  std::string given;  // by the job, or by default
+  std::string held;   // by the model
+};
+
+// What a model of this kind holds. Rows of a logistic regression always begin at 0, and it has no
+// factors.
+std::vector<Held> HeldSettings(const JobConfig& job, const SavedModel& model) {
+  const auto text = [](const auto& value) { return fmt::format("{}", value); };
+  std::vector<Held> all = {
+      {"model.kind", ModelKindName(job.model), ModelKindName(model.shape.kind)},
+      {"job.seed", text(job.seed), text(model.seed)},
+      {"sparse.value_type", text(ElementTypeName(job.sparse_value_type)),
+       text(ElementTypeName(model.value_type))}};
+  if (model.shape.kind == ModelKind::kLogistic) return all;
+  all.push_back({"model.embedding_dim", text(job.embedding_dim), text(model.shape.embedding_dim)});
+  all.push_back({"sparse.initializer", text(InitializerKindName(job.sparse_initializer.kind)),
+                 text(InitializerKindName(model.initializer.kind))});
+  if (model.initializer.kind != InitializerKind::kZero) {
+    all.push_back(
+        {"sparse.init_scale", text(job.sparse_initializer.scale), text(model.initializer.scale)});
+  }
+  if (model.shape.kind == ModelKind::kDeepFm) {
+    all.push_back({"model.hidden", text(job.hidden), text(model.shape.hidden)});
+  }
+  return all;
+}
+
+}  // namespace
+
+Status CheckModelSettings(const JobConfig& job, const SavedModel& model,
+                          const std::string& folder) {
+  for (const Held& setting : HeldSettings(job, model)) {
+    const auto origin = job.origins.find(setting.key);
+    if (origin == job.origins.end() || setting.given == setting.held) continue;
+    return Invalid(fmt::format(
+        "{}: {} = {}, but the model in {} was trained with {}: remove the setting or give the "
+        "model's value, or name another model (output.model)",
+        origin->second, setting.key, setting.given, folder, setting.held));
+  }
+  return {};
+}
+
+}  // namespace strata

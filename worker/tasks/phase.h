@@ -1,0 +1,45 @@
+// What the tasks of strata-worker share: how a phase is counted and shown, and evaluation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/file/disk.h"
+#include "base/status.h"
+#include "worker/ctr/metrics.h"
+#include "worker/ctr/scorer.h"
+#include "worker/data/batch.h"
+#include "worker/tasks/progress.h"
+#include "worker/tasks/tasks.h"
+
+namespace strata {
+
+double SecondsBetween(TimeNs begin, TimeNs end);
+
+// Counts samples and time of one phase, and shows them. One thread at a time.
+class Phase {
+ public:
+  Phase(const TaskContext& context, std::string name);
+
+  // Samples of this rank or of all, as the caller counts; `share` of the phase is done.
+  void Advance(uint64_t samples, double share, double loss, const RecentSamples* recent);
+  void Show(double share, double loss, const RecentSamples* recent);
+
+  double seconds() const { return SecondsBetween(begin_, context_.clock.Now()); }
+
+ private:
+  ProgressState Update(double share, double loss, const RecentSamples* recent);
+
+  const TaskContext& context_;
+  std::string name_;
+  TimeNs begin_;
+  TimeNs next_update_ = 0;
+  Pace pace_;
+  uint64_t samples_ = 0;
+};
+
+// Goes once over the source, shown as a phase.
+Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer);
+
+}  // namespace strata

@@ -1,0 +1,83 @@
+#include "worker/tasks/result.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+namespace strata {
+namespace {
+
+// JSON has no NaN.
+nlohmann::ordered_json Number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+}
+
+double Rate(const TaskResult& result) {
+  return result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0;
+}
+
+}  // namespace
+
+std::string ResultJson(const WorkerOptions& options, const TaskResult& result, int workers,
+                       int servers) {
+  nlohmann::ordered_json object = {
+      {"task", TaskName(options.task)},       {"job", options.job.name},
+      {"model", ModelKindName(result.model)}, {"samples", result.samples},
+      {"bad_rows", result.bad_rows},          {"seconds", result.seconds},
+      {"samples_per_second", Rate(result)}};
+  if (options.task == Task::kTrain) {
+    object["epochs"] = options.job.epochs;
+    object["steps"] = result.steps;
+    if (result.resumed_from.has_value()) object["resumed_from"] = *result.resumed_from;
+    if (result.checkpoints > 0) object["checkpoints"] = result.checkpoints;
+  }
+  object["metrics"] = nlohmann::ordered_json::object();
+  if (result.metrics.has_value()) {
+    object["metrics"] = {{"auc", Number(result.metrics->auc)},
+                         {"logloss", Number(result.metrics->logloss)},
+                         {"calibration", Number(result.metrics->calibration)},
+                         {"samples", result.metrics->samples},
+                         {"bad_rows", result.metrics->bad_rows}};
+  }
+  object["workers"] = workers;
+  object["servers"] = servers;
+  if (!result.model_path.empty()) object["model_path"] = result.model_path;
+  if (!result.predictions_path.empty()) object["predictions_path"] = result.predictions_path;
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string ResultTable(const WorkerOptions& options, const TaskResult& result, int workers,
+                        int servers) {
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"task", TaskName(options.task)},
+      {"job", fmt::format("{} ({})", options.job.name, ModelKindName(result.model))},
+      {"workers", std::to_string(workers)},
+      {"servers", servers == 0 ? "none (tables in this process)" : std::to_string(servers)},
+      {"samples", std::to_string(result.samples)},
+      {"seconds", fmt::format("{:.2f}", result.seconds)},
+      {"samples/s", fmt::format("{:.0f}", Rate(result))}};
+  if (result.bad_rows > 0) rows.emplace_back("bad rows", std::to_string(result.bad_rows));
+  if (result.metrics.has_value()) {
+    rows.emplace_back("AUC", fmt::format("{:.5f}", result.metrics->auc));
+    rows.emplace_back("logloss", fmt::format("{:.5f}", result.metrics->logloss));
+    rows.emplace_back("calibration", fmt::format("{:.4f}", result.metrics->calibration));
+    const uint64_t bad = result.metrics->bad_rows;
+    rows.emplace_back("evaluated on",
+                      fmt::format("{} samples{}", result.metrics->samples,
+                                  bad > 0 ? fmt::format(", {} bad rows left out", bad) : ""));
+  }
+  if (result.resumed_from.has_value()) {
+    rows.emplace_back("resumed from", fmt::format("checkpoint {}", *result.resumed_from));
+  }
+  if (result.checkpoints > 0) rows.emplace_back("checkpoints", std::to_string(result.checkpoints));
+  if (!result.model_path.empty()) rows.emplace_back("model", result.model_path);
+  if (!result.predictions_path.empty()) rows.emplace_back("predictions", result.predictions_path);
+  std::string table;
+  for (const auto& [name, value] : rows) table += fmt::format("{:<14}{}\n", name, value);
+  return table;
+}
+
+}  // namespace strata

@@ -1,0 +1,100 @@
+#include "worker/tasks/run.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/file/disk.h"
+#include "base/log.h"
+#include "base/print.h"
+#include "worker/tasks/options.h"
+#include "worker/tasks/result.h"
+#include "worker/tasks/session.h"
+#include "worker/tasks/tasks.h"
+#include "worker/tasks/trees/run_trees.h"
+#include "worker/tasks/worker_process.h"
+
+namespace strata {
+namespace {
+
+// A task of a model of click probability.
+class CtrRun {
+ public:
+  explicit CtrRun(const WorkerOptions& options) : options_(options), process_(options) {}
+
+  Status Run() {
+    const auto work = [this](const WorkerIdentity& identity) -> Status {
+      STRATA_ASSIGN(const std::unique_ptr<Session> session, OpenSession(identity));
+      process_.stop().Attach([&](const Status& why) { session->Cancel(why); });
+      const Status outcome = RunIn(*session);
+      process_.board().SetState("ending");
+      process_.stop().Attach(nullptr);
+      STRATA_TRY(session->Close(outcome));
+      return told_;
+    };
+    return process_.Run({.job = options_.job.name,
+                         .task = TaskName(options_.task),
+                         .log_level = options_.log_level,
+                         .find = FindWorkerIdentity},
+                        work);
+  }
+
+ private:
+  Result<std::unique_ptr<Session>> OpenSession(const WorkerIdentity& identity) {
+    if (!options_.cluster.has_value()) return MakeEmbeddedSession();
+    return OpenClusterSession(*options_.cluster, identity, process_.Hooks());
+  }
+
+  Status RunIn(Session& session) {
+    const bool shown = session.group().rank() == 0;
+    ProgressPrinter printer(RealClock(), shown ? stderr : nullptr, isatty(STDERR_FILENO) != 0,
+                            shown && options_.json ? stdout : nullptr);
+    StopRequest& stop = process_.stop();
+    const Result<TaskResult> result =
+        RunTask({.options = options_,
+                 .session = session,
+                 .disk = RealDisk(),
+                 .clock = RealClock(),
+                 .board = process_.board(),
+                 .printer = printer,
+                 .check = [&] { return stop.reason(); },
+                 .is_unread = [shown] { return shown && IsStdoutUnread(); },
+                 .set_ends_itself = [&](bool ends) { stop.SetEndsItself(ends); },
+                 .asked = [&] { return stop.asked(); },
+                 .ends_now = [&] { stop.EndsNow(); }});
+    printer.Finish();
+    if (const Status stopped = stop.reason(); !result.ok() && !stopped.ok()) return stopped;
+    STRATA_TRY(result.status());
+    const auto tell = options_.json ? ResultJson : ResultTable;
+    const std::string text = tell(options_, *result, session.group().world(), session.servers());
+    if (WritesToStandardOutput(options_)) {
+      PrintStderr("{}", text);
+    } else {
+      told_ = PrintStdout("{}{}", text, options_.json ? "\n" : "");
+    }
+    return {};
+  }
+
+  const WorkerOptions& options_;
+  WorkerProcess process_;
+  Status told_;  // how stdout took the result: other workers do not fail by that
+};
+
+}  // namespace
+
+int RunWorker(int argc, char** argv) {
+  const Result<std::optional<WorkerOptions>> parsed = ParseWorkerOptions(argc, argv, RealDisk());
+  if (!parsed.ok()) return FailWorker(parsed.status());
+  if (!parsed->has_value()) return 0;
+  const WorkerOptions& options = **parsed;
+  const Status status = options.trees.has_value() ? RunTrees(options) : CtrRun(options).Run();
+  if (!status.ok()) return FailWorker(status);
+  FlushLog();
+  return 0;
+}
+
+}  // namespace strata

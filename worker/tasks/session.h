@@ -1,0 +1,77 @@
+// Session: a worker's group and table store, in this process or in a cluster, from start to
+// goodbye.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file/disk.h"
+#include "base/status.h"
+#include "cluster/cluster_config.h"
+#include "cluster/collective/group.h"
+#include "ps/client/server_wait.h"
+#include "storage/checkpoint/checkpointer.h"
+#include "storage/table.h"
+#include "worker/job/job.h"
+
+namespace strata {
+
+// One thread, except Cancel.
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual Group& group() = 0;
+  virtual TableStore& store() = 0;
+  virtual int servers() const = 0;  // 0: embedded
+  // Ends every wait, now and later, with this status. Any thread; the first status holds.
+  virtual void Cancel(const Status& status) = 0;
+  // Drops a table that a task leaves behind, even after Cancel; at most for about the shutdown
+  // timeout. kNotFound when there is none, kLost when a server does not answer.
+  virtual Status DropLeftover(const std::string& table) = 0;
+  // Of the store, which it must not outlive. An embedded one keeps its files on `disk` in the job's
+  // checkpoint.folder. kInvalid: the job names none.
+  virtual Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& job,
+                                                                 Disk& disk) = 0;
+  // Tells the other workers how it ended; after success, waits until all of them have, at most for
+  // the shutdown timeout. Returns the outcome, or the loss of a worker during that wait.
+  virtual Status Close(const Status& outcome) = 0;
+};
+
+// Who a worker is. What does not change while the process lives.
+struct WorkerIdentity {
+  std::string job;
+  std::string task;
+  std::string address;  // of its link port; "" without one
+  uint32_t rank = 0;
+  uint32_t world = 1;
+  // In rank order; empty: this one is alone, or they have yet to meet.
+  std::vector<Machine> workers = {};
+  std::optional<Machine> meeting = {};  // where they meet, when nothing lists them
+};
+
+// What strata-admin reaches through the link port. Called on any thread; must return at once.
+struct SessionHooks {
+  std::function<std::string()> status;                   // a serialised control::NodeStatus
+  std::function<std::string(std::string_view)> control;  // serialised ControlRequest to reply
+  // What the job waits for, see RemoteStoreOptions::on_waits.
+  std::function<void(std::vector<ServerWait>)> waits = {};
+};
+
+std::unique_ptr<Session> MakeEmbeddedSession();
+
+// This worker's place by machine list, flags and launcher; job and task are left empty. kInvalid
+// when it has none, or when neither the list nor cluster.servers names servers.
+Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);
+
+// Links up with the other workers, if the list names any, and connects to the servers. A lost
+// worker also ends the waits on the servers, with a status that names it.
+Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
+                                                    const WorkerIdentity& identity,
+                                                    const SessionHooks& hooks);
+
+}  // namespace strata

@@ -1,0 +1,75 @@
+// StatusBoard: what a worker shows of itself while it runs, to strata-admin (through its link port)
+// and to Prometheus.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "ps/client/server_wait.h"
+#include "worker/tasks/progress.h"
+#include "worker/tasks/session.h"
+
+namespace strata {
+
+namespace control {
+class NodeStatus;
+}
+
+// Thread-safe.
+class StatusBoard {
+ public:
+  explicit StatusBoard(const Clock& clock);
+
+  void SetIdentity(WorkerIdentity identity);
+  void SetHttp(const std::string& url);
+  void SetState(const std::string& state);  // "starting", "training", "evaluating", ...
+  // After a step or batch; `samples` are those of this call.
+  void Advance(uint64_t samples, uint64_t step, uint32_t epoch);
+  // `pace` says how fast it went on, also later, while nothing is set any more.
+  void SetProgress(const ProgressState& progress, const Pace& pace);
+  // The servers that it waits for now; see RemoteStoreOptions::on_waits. A line of the log says so
+  // every few seconds.
+  void SetWaits(std::vector<ServerWait> waits);
+
+  // "": ready. "starting", or for which server it waits, why, and for how long.
+  std::string WhyNotReady() const;
+  // A serialised control::NodeStatus.
+  std::string Serialized() const;
+  // Answers a serialised control::ControlRequest. A shutdown is carried out as SIGTERM would be.
+  std::string Control(std::string_view request);
+  // As Prometheus reads it.
+  std::string MetricsText();
+
+ private:
+  const Clock& clock_;
+  const TimeNs started_;
+  MetricsRegistry metrics_;
+  Counter& samples_metric_;
+  Counter& steps_metric_;
+  Gauge& loss_metric_;
+  Gauge& rate_metric_;
+  Gauge& wait_metric_;
+  void Fill(control::NodeStatus* status) const;
+  // Of the wait that is the longest; "" and 0 without one. The mutex is held.
+  std::string WaitText() const;
+  double WaitSeconds() const;
+
+  mutable std::mutex mutex_;
+  WorkerIdentity identity_;
+  std::string http_;
+  std::string state_ = "starting";
+  uint64_t step_ = 0;
+  uint32_t epoch_ = 0;
+  ProgressState progress_;
+  Pace pace_;
+  std::vector<ServerWait> waits_;  // the longest first
+  TimeNs next_wait_line_ = 0;
+};
+
+}  // namespace strata

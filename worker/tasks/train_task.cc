@@ -1,0 +1,313 @@
+#include "worker/tasks/train_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/file/output_file.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "worker/ctr/agree.h"
+#include "worker/ctr/dictionary.h"
+#include "worker/ctr/model_file.h"
+#include "worker/ctr/scorer.h"
+#include "worker/ctr/trainer.h"
+#include "worker/tasks/checkpoint_taker.h"
+#include "worker/tasks/job_agreement.h"
+#include "worker/tasks/job_data.h"
+#include "worker/tasks/job_outputs.h"
+#include "worker/tasks/phase.h"
+#include "worker/tasks/resume.h"
+
+namespace strata {
+namespace {
+
+Result<bool> IsEmpty(TableStore& store, TableId table) {
+  TableStats stats;
+  Operation operation{.kind = OpKind::kStats, .parts = {}, .exec = {}, .sync = {}};
+  operation.parts.push_back({.table = table, .stats = &stats});
+  STRATA_TRY(SubmitAndWait(store, std::move(operation)).status);
+  return stats.rows == 0;
+}
+
+std::string_view WhyItDoesNotGoOn(const CheckpointSettings& settings) {
+  if (settings.every_steps == 0) return "this job takes no checkpoints (checkpoint.every_steps)";
+  if (!settings.resume) return "checkpoint.resume=false begins anew";
+  return "there is no checkpoint that this job could go on from";
+}
+
+// For a job that resumes, an empty table will do: a run that died before its first step left it.
+Status MakeNewTable(TableStore& store, const TableSpec& spec, const CheckpointSettings& settings) {
+  STRATA_ASSIGN(const std::vector<TableSpec> tables, store.ListTables());
+  const bool exists =
+      std::ranges::any_of(tables, [&](const TableSpec& table) { return table.name == spec.name; });
+  bool usable = !exists;
+  if (exists && settings.every_steps != 0 && settings.resume) {
+    STRATA_ASSIGN(usable, IsEmpty(store, spec.id()));
+  }
+  if (usable) return store.CreateTable(spec);
+  return AlreadyExists(fmt::format(
+      "table '{}' exists on the servers, from an earlier run or from a job that still runs, and "
+      "{}; to keep its rows, give this job another job.name (strata-admin checkpoint saves them, "
+      "strata-admin checkpoint list tells what strata-admin restore can put back); only if they "
+      "may go: strata-admin table drop {} --yes",
+      spec.name, WhyItDoesNotGoOn(settings), spec.name));
+}
+
+// Rank 0 makes the job's table, which must be new; all others then find it.
+Status MakeTable(Session& session, const TableSpec& spec, const CheckpointSettings& settings) {
+  const bool first = session.group().rank() == 0;
+  const Status made = first ? MakeNewTable(session.store(), spec, settings) : Status::Ok();
+  STRATA_TRY(AgreeOnStatus(session.group(), made));
+  return first ? Status::Ok() : session.store().CreateTable(spec);
+}
+
+TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
+  TableSpec spec{.name = job.name + ".embedding",
+                 .dim = shape.row_dim(),
+                 .optimizer = job.sparse_optimizer,
+                 .initializer = job.sparse_initializer,
+                 .seed = job.seed,
+                 .ack = job.sparse_ack,
+                 .value_type = job.sparse_value_type,
+                 .state_type = job.sparse_state_type};
+  if (shape.kind == ModelKind::kLogistic) spec.initializer = {};  // single weights begin at 0
+  return spec;
+}
+
+class TrainTask {
+ public:
+  explicit TrainTask(const TaskContext& context)
+      : context_(context), job_(context.options.job), group_(context.session.group()) {}
+
+  Result<TaskResult> Run() {
+    STRATA_TRY(TryTest(context_.disk, job_, true, group_));
+    STRATA_TRY(CheckJobOutputs(context_));
+    STRATA_TRY(OpenCheckpoints());
+    if (job_.dictionary) texts_.emplace(job_.data.features);
+    STRATA_ASSIGN(const JobFeatures fitted,
+                  FitJobFeatures(context_.disk, job_, group_, texts_ ? &*texts_ : nullptr));
+    if (texts_) {
+      STRATA_TRY(JoinTextCounts(group_, &*texts_));
+      if (group_.rank() != 0) texts_.reset();
+    }
+    const std::vector<FittedFeature>& features = fitted.features;
+    samples_in_all_ = static_cast<double>(fitted.rows) * job_.epochs;
+    result_.bad_rows = fitted.bad_rows;
+    STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_, features));
+    STRATA_TRY(OpenSources(features));
+    CtrModel model(shape, context_.options.threads);
+    const TableSpec table = JobTable(job_, shape);
+    STRATA_TRY(ResumeOrBegin(table, fitted));
+    Trainer trainer({.seed = job_.seed,
+                     .batch_size = job_.batch_size,
+                     .dropout = job_.dropout,
+                     .l2 = job_.l2,
+                     .dense_optimizer = job_.dense_optimizer,
+                     .table = table.id(),
+                     .nonce = SystemRandom64(),
+                     .fused = table.ack != AckLevel::kSynced,
+                     .hint_batches = job_.hint_batches,
+                     .between_steps = BetweenSteps(&trainer),
+                     .wants_end = [this] { return WantsEnd(); }},
+                    model, context_.session.store(), group_);
+    STRATA_TRY(trainer.Start());
+    if (resumed_.has_value()) STRATA_TRY(trainer.Resume(resumed_->state));
+    STRATA_TRY(TrainAll(model, trainer, table.id()));
+    if (trainer.has_ended()) STRATA_TRY(StopIfAsked(trainer));
+    STRATA_TRY(Save(features, shape, table, trainer));
+    if (trainer.has_ended()) return StoppedUnread();
+    return std::move(result_);
+  }
+
+ private:
+  Status OpenSources(const std::vector<FittedFeature>& features) {
+    const size_t part = Trainer::PartSize(job_.batch_size, group_.rank(), group_.world());
+    STRATA_ASSIGN(training_, OpenTraining(context_.disk, job_, features, part, group_));
+    if (job_.test_path.empty()) return {};
+    STRATA_ASSIGN(test_, OpenTest(context_.disk, job_, features, true, group_));
+    return {};
+  }
+
+  // Rank 0 opens what keeps the checkpoints, if the job has any.
+  Status OpenCheckpoints() {
+    if (job_.checkpoint.every_steps == 0) {
+      if (group_.rank() == 0 && !job_.checkpoint.folder.empty()) {
+        Log(LogLevel::kWarning,
+            "checkpoint.folder has no effect without checkpoint.every_steps: none is taken");
+      }
+      return {};
+    }
+    Status opened;
+    if (group_.rank() == 0) {
+      auto checkpointer = context_.session.OpenCheckpointer(job_, context_.disk);
+      opened = checkpointer.status();
+      if (checkpointer.ok()) checkpointer_ = std::move(checkpointer).value();
+    }
+    return AgreeOnStatus(group_, opened);
+  }
+
+  // Puts the tables back to the newest checkpoint of this job, or makes the job's table.
+  Status ResumeOrBegin(const TableSpec& table, const JobFeatures& data) {
+    if (job_.checkpoint.every_steps == 0) {
+      return MakeTable(context_.session, table, job_.checkpoint);
+    }
+    fingerprint_ = JobFingerprint(job_, group_.world(), data);
+    if (job_.checkpoint.resume) {
+      context_.board.SetState("restoring");
+      STRATA_ASSIGN(
+          resumed_,
+          Resume(checkpointer_.get(), group_, context_.clock,
+                 {.fingerprint = fingerprint_, .table = table.name, .epochs = job_.epochs}));
+    }
+    if (!resumed_.has_value()) {
+      return MakeTable(context_.session, table, job_.checkpoint);
+    }
+    if (group_.rank() == 0) {
+      Log(LogLevel::kInfo,
+          "training goes on from checkpoint {}: behind step {}, in epoch {} of {}; "
+          "checkpoint.resume=false begins anew",
+          resumed_->checkpoint, resumed_->state.steps, resumed_->state.epoch + 1, job_.epochs);
+    }
+    result_.resumed_from = resumed_->checkpoint;
+    return context_.session.store().CreateTable(table);  // exists; as this job defines it?
+  }
+
+  std::function<Status()> BetweenSteps(const Trainer* trainer) {
+    if (checkpointer_ == nullptr) return {};
+    std::optional<uint64_t> resumed_steps;
+    if (resumed_.has_value()) resumed_steps = resumed_->state.steps;
+    taker_.emplace(*checkpointer_, context_.clock,
+                   CheckpointTakerOptions{.fingerprint = fingerprint_,
+                                          .every_steps = job_.checkpoint.every_steps,
+                                          .resumed_steps = resumed_steps});
+    return [this, trainer] { return taker_->BetweenSteps(*trainer); };
+  }
+
+  Status TrainAll(CtrModel& model, Trainer& trainer, TableId table) {
+    RecentSamples recent;
+    double loss = kUnknown;
+    Phase phase(context_, "train");
+    double seconds_evaluating = 0;
+    const uint64_t samples_before = resumed_.has_value() ? resumed_->state.samples : 0;
+    auto epoch = static_cast<uint32_t>(resumed_.has_value() ? resumed_->state.epoch : 0);
+    for (; epoch < job_.epochs; ++epoch) {
+      context_.board.SetState("training");
+      context_.set_ends_itself(takes_checkpoints());
+      STRATA_TRY(trainer.TrainEpoch(*training_, epoch, [&](const StepReport& report) -> Status {
+        recent.Add(*report.batch, report.logits);
+        // A mean over about the last twenty steps.
+        loss = std::isnan(loss) ? report.loss : loss + (report.loss - loss) / 20;
+        context_.board.Advance(report.samples, report.step, epoch);
+        phase.Advance(report.samples, static_cast<double>(report.samples_total) / samples_in_all_,
+                      loss, &recent);
+        return context_.check();
+      }));
+      if (trainer.has_ended()) break;
+      context_.set_ends_itself(false);
+      const bool last = epoch + 1 == job_.epochs;
+      const bool due = job_.eval_every > 0 && (epoch + 1) % job_.eval_every == 0;
+      if (last) phase.Show(1, loss, &recent);
+      if (test_ == nullptr || !(last || due)) continue;
+      const TimeNs begin = context_.clock.Now();
+      Scorer scorer(model, trainer.dense(), context_.session.store(), table);
+      STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, *test_, scorer));
+      seconds_evaluating += SecondsBetween(begin, context_.clock.Now());
+      Log(LogLevel::kInfo, "epoch {} of {}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}",
+          epoch + 1, job_.epochs, metrics.auc, metrics.logloss, metrics.calibration);
+      result_.metrics = metrics;
+    }
+    result_.model = job_.model;
+    result_.samples = trainer.samples() - samples_before;
+    result_.steps = trainer.steps();
+    result_.seconds = phase.seconds() - seconds_evaluating;
+    if (taker_.has_value()) result_.checkpoints = taker_->Finish();
+    return {};
+  }
+
+  Status Save(const std::vector<FittedFeature>& features, const ModelShape& shape,
+              const TableSpec& table, const Trainer& trainer) {
+    if (job_.model_path.empty()) return {};
+    context_.board.SetState("saving");
+    Status saved;
+    if (group_.rank() == 0) {
+      const SavedModel model{.job = job_.name,
+                             .seed = job_.seed,
+                             .epochs = job_.epochs,
+                             .samples = trainer.samples(),
+                             .shape = shape,
+                             .initializer = table.initializer,
+                             .value_type = table.value_type,
+                             .table_seed = table.seed,
+                             .features = FeaturesToText(features),
+                             .dense = {trainer.dense().begin(), trainer.dense().end()}};
+      saved = WriteOrKeep(context_.disk, job_.model_path, [&](const std::string& folder) {
+        STRATA_TRY(SaveModel(context_.disk, folder, model, context_.session.store(), table.id()));
+        return texts_ ? WriteDictionary(context_.disk, folder, *texts_)
+                      : RemoveDictionary(context_.disk, folder);
+      });
+    }
+    result_.model_path = job_.model_path;
+    return AgreeOnStatus(group_, saved);
+  }
+
+  bool takes_checkpoints() const { return job_.checkpoint.every_steps != 0; }
+
+  bool WantsEnd() const {
+    return !context_.asked().ok() || (context_.is_unread && context_.is_unread());
+  }
+
+  // A signal came, here or to another worker: the job can go on from the last step.
+  Status StopIfAsked(const Trainer& trainer) {
+    const Status asked = context_.asked();
+    STRATA_ASSIGN(const uint64_t ranks, SumOverRanks(group_, asked.ok() ? 0 : 1));
+    if (ranks == 0) return {};
+    context_.ends_now();
+    context_.board.SetState("saving");
+    Result<uint32_t> last = 0U;
+    if (taker_.has_value()) last = taker_->TakeLast(trainer);
+    STRATA_ASSIGN(const uint64_t number, NumberOfRank0(group_, last.ok() ? *last : 0));
+    return Cancelled(fmt::format(
+        "{} after step {}: {}; to go on, start the same job again",
+        asked.ok() ? "another worker was asked to stop, and all stopped" : asked.message(),
+        trainer.steps(),
+        number != 0 ? fmt::format("checkpoint {} holds all of it", number)
+        : last.ok() ? "no last checkpoint could be taken, and worker 0 says why"
+                    : fmt::format("no last checkpoint could be taken, an earlier one has to do: {}",
+                                  last.status().ToString())));
+  }
+
+  // Training is no failure then, but nobody is there who could be told that it did well.
+  Status StoppedUnread() const {
+    const bool kept = !job_.model_path.empty();
+    return Cancelled(fmt::format(
+        "nobody reads standard output any more: stopped after step {}, {}{}", result_.steps,
+        kept ? "whose model is in " + job_.model_path : "which is lost: output.model names a place",
+        checkpointer_ == nullptr ? "" : "; the same job goes on from its newest checkpoint"));
+  }
+
+  const TaskContext& context_;
+  const JobConfig& job_;
+  Group& group_;
+  double samples_in_all_ = 0;  // what training goes over, epochs added
+  std::unique_ptr<BatchSource> training_;
+  std::unique_ptr<BatchSource> test_;
+  std::string fingerprint_;
+  std::unique_ptr<Checkpointer> checkpointer_;  // of rank 0
+  std::optional<ResumedRun> resumed_;
+  std::optional<CheckpointTaker> taker_;
+  std::optional<TextCounts> texts_;  // of all ranks, on rank 0, if a dictionary is to be written
+  TaskResult result_;
+};
+
+}  // namespace
+
+Result<TaskResult> RunTraining(const TaskContext& context) { return TrainTask(context).Run(); }
+
+}  // namespace strata
