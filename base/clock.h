@@ -15,6 +15,10 @@ constexpr TimeNs kMillisecond = 1'000'000;
 constexpr TimeNs kSecond = 1'000'000'000;
 constexpr TimeNs kNever = INT64_MAX;  // a deadline that does not come
 
+constexpr double SecondsBetween(TimeNs begin, TimeNs end) {
+  return static_cast<double>(end - begin) / static_cast<double>(kSecond);
+}
+
 // Thread-safe.
 class Clock {
  public:

@@ -1,5 +1,7 @@
 #include "base/json_text.h"
 
+#include <cmath>
+
 namespace strata {
 namespace {
 
@@ -33,6 +35,10 @@ bool NestsTooDeep(std::string_view json) {
 nlohmann::json ParseJson(std::string_view text) { return Parse<nlohmann::json>(text); }
 nlohmann::ordered_json ParseOrderedJson(std::string_view text) {
   return Parse<nlohmann::ordered_json>(text);
+}
+
+nlohmann::ordered_json JsonNumber(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
 }
 
 }  // namespace strata

@@ -1,4 +1,5 @@
-// JSON that somebody else has written: a file, a peer, a user. The one place that parses it.
+// JSON that somebody else has written: a file, a peer, a user. The one place that parses it. And
+// numbers of our own that JSON may not have.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,5 +18,8 @@ bool NestsTooDeep(std::string_view json);
 // no JSON, or nests too deep. Of an ordered one members keep their order.
 nlohmann::json ParseJson(std::string_view text);
 nlohmann::ordered_json ParseOrderedJson(std::string_view text);
+
+// The number; null for NaN and infinities, which JSON does not have.
+nlohmann::ordered_json JsonNumber(double value);
 
 }  // namespace strata

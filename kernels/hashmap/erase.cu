@@ -1,3 +1,4 @@
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 
@@ -28,8 +29,8 @@ __global__ void Erase(MapRef map, const uint64_t* keys, uint64_t count, uint64_t
 void EraseRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                uint64_t* erased, uint32_t* erased_count) {
   if (keys.empty()) return;
-  Erase<<<BlocksFor(keys.size()), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
-      map, keys.data(), keys.size(), erased, erased_count);
+  Erase<<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(map, keys.data(), keys.size(),
+                                                                    erased, erased_count);
 }
 
 }  // namespace strata

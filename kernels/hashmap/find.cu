@@ -1,3 +1,4 @@
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/row_device.cuh"
 
@@ -22,7 +23,7 @@ __global__ void Locate(MapRef map, const uint64_t* keys, uint64_t count, uint64_
 void FindRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, float* out,
               bool* found) {
   if (keys.empty()) return;
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   WithNarrow(map.IsNarrow(), [&](auto narrow) {
     Find<narrow.value><<<BlocksFor(keys.size()), kMapThreads, 0, stream>>>(map, keys.data(),
                                                                            keys.size(), out, found);
@@ -32,8 +33,8 @@ void FindRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> key
 void LocateRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                 uint64_t* places) {
   if (keys.empty()) return;
-  Locate<<<BlocksFor(keys.size()), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
-      map, keys.data(), keys.size(), places);
+  Locate<<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(map, keys.data(), keys.size(),
+                                                                     places);
 }
 
 }  // namespace strata

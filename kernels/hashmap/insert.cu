@@ -1,3 +1,4 @@
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/row_device.cuh"
 
@@ -220,7 +221,7 @@ template <typename Action>
 void Run(const Exec& exec, const MapRef& map, uint64_t keys, const Action& action,
          const MissList& misses, const WhenFull& when_full) {
   if (keys == 0) return;
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   const uint32_t blocks = BlocksFor(keys);
   (void)cudaMemsetAsync(misses.count, 0, sizeof *misses.count, stream);
   if (uint32_t* victims = when_full.victims.count; victims != nullptr) {
@@ -249,7 +250,7 @@ void LoadRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, co
 void AddRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
              uint64_t count) {
   if (count == 0) return;
-  OnMissing<<<BlocksFor(count), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
+  OnMissing<<<BlocksFor(count), kMapThreads, 0, StreamOf(exec)>>>(
       map, count, Loaded{headers, rows, nullptr, RowStart{}}, MissList{}, WhenFull{});
 }
 

@@ -1,6 +1,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/residents.h"
 #include "kernels/hashmap/row_device.cuh"
 
@@ -227,7 +228,6 @@ __global__ void CopyFound(MapRef map, const uint64_t* keys, const uint64_t* plac
                                   out + i * map.dim);
 }
 
-cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 void Clear(const Exec& exec, uint32_t* count) {
   (void)cudaMemsetAsync(count, 0, sizeof *count, StreamOf(exec));
 }

@@ -1,4 +1,5 @@
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 
@@ -61,7 +62,7 @@ __global__ void SetMarks(MapRef map, uint64_t places) {
 }  // namespace
 
 void SweepMarks(const Exec& exec, const MapRef& map) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   const uint64_t buckets = 2 * map.pairs();
   ClearMarks<<<BlocksFor(buckets), kMapThreads, 0, stream>>>(map, buckets);
   SetMarks<<<BlocksFor(buckets * kLineBytes), kMapThreads, 0, stream>>>(map, buckets * kLineBytes);
@@ -70,8 +71,7 @@ void SweepMarks(const Exec& exec, const MapRef& map) {
 void SplitPairs(const Exec& exec, const MapRef& map, uint64_t count) {
   if (count == 0) return;
   STRATA_CHECK(map.split + count <= map.pairs_base << map.level);
-  Split<<<BlocksFor(count * 32), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(map,
-                                                                                           count);
+  Split<<<BlocksFor(count * 32), kMapThreads, 0, StreamOf(exec)>>>(map, count);
 }
 
 void Advance(MapRef* map, uint64_t count) {

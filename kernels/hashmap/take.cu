@@ -1,4 +1,5 @@
 // Rows out: by place, and those that a snapshot has still to take.
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 
@@ -46,7 +47,7 @@ void Clear(uint32_t* count, cudaStream_t stream) {
 
 void CopyOut(const Exec& exec, const MapRef& map, std::span<const uint64_t> places,
              const RowList& out) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   Clear(out.count, stream);
   if (places.empty()) return;
   AppendPlaces<<<BlocksFor(places.size()), kMapThreads, 0, stream>>>(map, places.data(),
@@ -54,13 +55,12 @@ void CopyOut(const Exec& exec, const MapRef& map, std::span<const uint64_t> plac
 }
 
 void MarkPending(const Exec& exec, const MapRef& map, uint32_t since) {
-  Mark<<<BlocksFor(map.pairs() * 32), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
-      map, since);
+  Mark<<<BlocksFor(map.pairs() * 32), kMapThreads, 0, StreamOf(exec)>>>(map, since);
 }
 
 void TakePending(const Exec& exec, const MapRef& map, uint64_t first, uint64_t count,
                  const RowList& out) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   Clear(out.count, stream);
   if (count == 0) return;
   Take<<<BlocksFor(count * 32), kMapThreads, 0, stream>>>(map, first, count, out);
@@ -68,7 +68,7 @@ void TakePending(const Exec& exec, const MapRef& map, uint64_t first, uint64_t c
 
 void TakePendingOf(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                    const RowList& out) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   Clear(out.count, stream);
   if (keys.empty()) return;
   TakeOf<<<BlocksFor(keys.size()), kMapThreads, 0, stream>>>(map, keys.data(), keys.size(), out);

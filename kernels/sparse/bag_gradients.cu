@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/bag_gradients.h"
 #include "kernels/sparse/block_parts.cuh"
@@ -59,8 +60,7 @@ BatchGradients GradientsOfBags(const Exec& exec, const TableGroup& group,
     all.Add({table, from, group.tables[t].first_key, 0}, BlocksFor(table.bags));
   }
   if (all.blocks != 0) {
-    FindBags<<<all.blocks, kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
-        all, element_bytes, bags);
+    FindBags<<<all.blocks, kMapThreads, 0, StreamOf(exec)>>>(all, element_bytes, bags);
   }
   BatchGradients result;
   result.bags = bags;

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/batch.h"
 #include "kernels/sparse/claims.cuh"
@@ -212,7 +213,7 @@ __global__ void __launch_bounds__(kTileThreads, 4)
 template <typename Id>
 void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
              const DistinctKeys& distinct, std::span<std::byte> scratch) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   const size_t count = group.keys;
   const size_t entries = Claims::EntriesFor(count);
   const uint32_t tiles = TilesOf(count);
@@ -258,7 +259,7 @@ constexpr size_t kBinnedFrom = size_t{1} << 20;
 void LookUpBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
                  unsigned long long* hits) {
   if (group.keys == 0) return;
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   WithNarrow(group.IsNarrow(), [&](auto narrow) {
     LookUp<narrow.value><<<group.blocks, kMapThreads, 0, stream>>>(group, keys, out, hits);
   });
@@ -272,7 +273,7 @@ size_t CombineScratchBytes(size_t keys) {
 void CombineBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
                   const DistinctKeys& distinct, std::span<std::byte> scratch) {
   if (group.keys == 0) {
-    const auto stream = static_cast<cudaStream_t>(exec.stream);
+    const auto stream = StreamOf(exec);
     (void)cudaMemsetAsync(distinct.count, 0, sizeof *distinct.count, stream);
     (void)cudaMemsetAsync(distinct.missing_count, 0, sizeof *distinct.missing_count, stream);
     (void)cudaMemsetAsync(distinct.often_counts, 0, 2 * sizeof *distinct.often_counts, stream);

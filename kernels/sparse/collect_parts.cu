@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/collect_parts.h"
 #include "kernels/sparse/gradient_rows.cuh"
@@ -97,14 +98,14 @@ void MarkTables(const Exec& exec, const TableGroup& group, uint32_t owners,
                 const Partition& partition, uint32_t* ends) {
   STRATA_CHECK(owners >= 1 && owners <= kOwnersMax);
   if (group.count == 0) return;
-  Mark<<<BlocksFor(uint64_t{owners} * group.count), kMapThreads, 0,
-         static_cast<cudaStream_t>(exec.stream)>>>(group, owners, partition, ends);
+  Mark<<<BlocksFor(uint64_t{owners} * group.count), kMapThreads, 0, StreamOf(exec)>>>(
+      group, owners, partition, ends);
 }
 
 void CollectKeys(const Exec& exec, std::span<const RankBatch> ranks, uint32_t owner,
                  const TableGroup& group, const OwnerBatch& batch) {
   if (group.keys == 0) return;
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   const Ranks all = RanksOf(ranks);
   const uint32_t parts = group.count * all.count;
   FindParts<<<BlocksFor(parts), kMapThreads, 0, stream>>>(group, all, owner, batch);
@@ -123,8 +124,8 @@ BatchGradients CollectBags(const Exec& exec, std::span<const RankBatch> ranks,
     result.bags_aligned = result.bags_aligned && rank.gradients.bags_aligned;
   }
   if (group.keys == 0) return result;
-  CopyBags<<<BlocksFor(group.keys), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
-      all, parts, group.keys, batch);
+  CopyBags<<<BlocksFor(group.keys), kMapThreads, 0, StreamOf(exec)>>>(all, parts, group.keys,
+                                                                      batch);
   return result;
 }
 

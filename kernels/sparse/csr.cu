@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/block_parts.cuh"
 #include "kernels/sparse/csr.h"
@@ -107,7 +108,7 @@ size_t SplitScratchBytes(uint64_t bags) {
 
 void SplitByTable(const Exec& exec, const SampleBatch& batch, std::span<const TableSlots> tables,
                   uint64_t* keys, uint32_t* counts, std::span<std::byte> scratch) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   Split split = SplitOf(batch, tables, counts);
   if (split.bags == 0) {
     (void)cudaMemsetAsync(counts, 0, tables.size() * sizeof *counts, stream);

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/expired.h"
 
@@ -38,8 +39,6 @@ __global__ void Begin(MapRef map, DistinctKeys distinct, const uint32_t* numbers
   header.last_step = start.last_step;
   header.frequency = 0;
 }
-
-cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 
 }  // namespace
 

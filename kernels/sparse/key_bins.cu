@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/core/bitonic_sort.cuh"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/sparse/key_bins.cuh"
 
 namespace strata {
@@ -361,7 +362,7 @@ size_t BinScratchBytes(size_t keys) {
 
 void CombineByBins(const Exec& exec, const BinPlan& plan, const uint64_t* keys,
                    const DistinctKeys& distinct, std::span<std::byte> scratch) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   Scratch left(scratch);
   const size_t zero_bytes = KeyBins::ZeroBytes(plan.bins, plan.blocks);
   auto* const zeros = left.Take<std::byte>(zero_bytes);
@@ -374,8 +375,7 @@ void CombineByBins(const Exec& exec, const BinPlan& plan, const uint64_t* keys,
 }
 
 void FindDistinct(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct) {
-  Find<<<Parts(group.keys, kMapThreads), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
-      group, distinct);
+  Find<<<Parts(group.keys, kMapThreads), kMapThreads, 0, StreamOf(exec)>>>(group, distinct);
 }
 
 }  // namespace strata

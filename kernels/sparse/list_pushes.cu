@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/core/math.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/list_pushes.h"
@@ -35,9 +36,8 @@ __global__ void ListThem(DistinctKeys distinct, const uint32_t* numbers, uint64_
 void ListPushes(const Exec& exec, const DistinctKeys& distinct, std::span<const uint32_t> numbers,
                 const BatchGradients& gradients, uint32_t dim, uint64_t* keys, uint32_t* pushes) {
   if (numbers.empty()) return;
-  ListThem<<<BlocksFor(numbers.size() * 32), kMapThreads, 0,
-             static_cast<cudaStream_t>(exec.stream)>>>(distinct, numbers.data(), numbers.size(),
-                                                       gradients, dim, keys, pushes);
+  ListThem<<<BlocksFor(numbers.size() * 32), kMapThreads, 0, StreamOf(exec)>>>(
+      distinct, numbers.data(), numbers.size(), gradients, dim, keys, pushes);
 }
 
 }  // namespace strata

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/misses.h"
 
@@ -60,7 +61,7 @@ __global__ void Locate(const __grid_constant__ TableGroup group, DistinctKeys di
 
 void CountMisses(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct,
                  Misses* of_tables) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   (void)cudaMemsetAsync(of_tables, 0, group.count * sizeof(Misses), stream);
   if (group.keys == 0) return;
   Count<<<BlocksFor(group.keys), kMapThreads, 0, stream>>>(group, distinct, of_tables);
@@ -68,14 +69,14 @@ void CountMisses(const Exec& exec, const TableGroup& group, const DistinctKeys& 
 
 void ListByTable(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct,
                  const ListedKeys& out) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   (void)cudaMemsetAsync(out.counts, 0, group.count * sizeof(ListedKeys::Counts), stream);
   if (group.keys == 0) return;
   List<<<BlocksFor(group.keys), kMapThreads, 0, stream>>>(group, distinct, out);
 }
 
 void LocateAgain(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   (void)cudaMemsetAsync(distinct.missing_count, 0, sizeof *distinct.missing_count, stream);
   if (group.keys == 0) return;
   Locate<<<BlocksFor(group.keys), kMapThreads, 0, stream>>>(group, distinct);

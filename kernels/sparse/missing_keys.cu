@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/claims.cuh"
 #include "kernels/sparse/missing_keys.h"
@@ -102,8 +103,6 @@ __global__ void Initial(MapRef map, RowStart start, MissingKeys missing, Distinc
                         wants ? out + uint64_t{missing.positions[m]} * map.dim : nullptr);
   CountLanes(answered, hits);
 }
-
-cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/exclusive_sum.cuh"
 #include "kernels/sparse/partition.h"
@@ -101,7 +102,7 @@ void PartitionByOwner(const Exec& exec, std::span<const uint64_t> keys,
                       const uint16_t* owner_of_shard, uint32_t owners, const Partition& out,
                       std::span<std::byte> scratch) {
   STRATA_CHECK(owners >= 1 && owners <= kOwnersMax);
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   if (keys.empty()) {
     (void)cudaMemsetAsync(out.counts, 0, owners * sizeof *out.counts, stream);
     return;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/block_parts.cuh"
 #include "kernels/sparse/elements.cuh"
@@ -200,7 +201,7 @@ void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType 
     all.Add({table, lanes, pieces, 0}, BlocksFor((table.bags + 31) / 32 * pieces * 32));
   }
   if (all.blocks == 0) return;
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   const auto run = [&](const auto& pool) { pool<<<all.blocks, kMapThreads, 0, stream>>>(all); };
   const auto of_type = [&](auto element) {
     using T = decltype(element);

@@ -1,6 +1,7 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/sparse/elements.cuh"
 #include "kernels/sparse/gradient_rows.cuh"
 #include "kernels/sparse/parts.cuh"
@@ -178,7 +179,7 @@ __global__ void __launch_bounds__(kOftenThreads)
 void SumOften(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct,
               const BatchGradients& gradients, std::span<const uint32_t> run_ends, bool aligned,
               uint32_t processors, float* scratch) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   (void)cudaMemsetAsync(scratch, 0, sizeof(uint32_t), stream);
   const uint32_t slices = (group.dim_max + kSlice - 1) / kSlice;
   WithRows(gradients, [&](auto kind) {

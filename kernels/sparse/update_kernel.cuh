@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/status.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/core/math.h"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/optim/gradient_shape.h"
@@ -418,7 +419,7 @@ struct UpdateLaunch {
       : aligned(group.AllDimsAreMultiplesOf(4) &&
                 (gradients.bags == nullptr || gradients.bags_aligned)),
         lanes(std::min(32U, std::bit_ceil((group.dim_max + 3) / 4))),
-        stream(static_cast<cudaStream_t>(exec.stream)),
+        stream(StreamOf(exec)),
         sums(reinterpret_cast<float*>(scratch.data())) {
     STRATA_CHECK(scratch.size() >= UpdateScratchBytes(group.keys, group.dim_max));
     const uint32_t processors = Processors(exec);

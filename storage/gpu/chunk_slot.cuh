@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/hot_table.h"
 

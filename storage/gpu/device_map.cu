@@ -3,6 +3,7 @@
 
 #include "base/human_text.h"
 #include "kernels/core/cuda_status.cuh"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "storage/gpu/device_map.h"
 #include "storage/row_schema.h"
@@ -49,7 +50,7 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
   ref.lines = reinterpret_cast<uint8_t*>(map->lines_.data());
   ref.pending = reinterpret_cast<uint32_t*>(map->pending_.data());
   ref.slots = map->slots_.data();
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   STRATA_TRY(FromAllocation(cudaMalloc(&ref.counts, sizeof(MapCounts)), "memory for counts"));
   STRATA_TRY(FromCuda(cudaMemsetAsync(ref.counts, 0, sizeof(MapCounts), stream), "counts"));
   STRATA_TRY(map->GrowTo(exec, ref.pairs_base));
@@ -79,7 +80,7 @@ Status DeviceMap::GrowTo(const Exec& exec, uint64_t pairs) {
   STRATA_TRY(lines_.Grow(pairs * 2 * kLineBytes));
   STRATA_TRY(slots_.Grow(pairs * kPairSlots * ref_.slot_bytes));
   STRATA_TRY(pending_.Grow(pairs * sizeof(uint32_t)));
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   const uint64_t more = pairs - pairs_ready_;
   STRATA_TRY(FromCuda(
       cudaMemsetAsync(ref_.lines + pairs_ready_ * 2 * kLineBytes, 0, more * 2 * kLineBytes, stream),
@@ -190,7 +191,7 @@ uint64_t DeviceMap::WalkFrom(uint64_t cursor, size_t count, std::vector<uint64_t
 
 Result<MapCounts> DeviceMap::Counts(const Exec& exec) const {
   MapCounts counts = {};
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const auto stream = StreamOf(exec);
   STRATA_TRY(FromCuda(
       cudaMemcpyAsync(&counts, ref_.counts, sizeof counts, cudaMemcpyDefault, stream), "counts"));
   STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), "counts"));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "storage/gpu/embedding_group.h"
 #include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/gpu_table.h"

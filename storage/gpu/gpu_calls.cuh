@@ -6,6 +6,7 @@
 #include <span>
 
 #include "kernels/core/cuda_status.cuh"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/core/exec.h"
 #include "kernels/hashmap/residents.h"
 #include "storage/gpu/distinct_buffers.h"
@@ -22,8 +23,6 @@ struct Counters {
   uint32_t victims;  // rows that may go
   WindowCounts window;
 };
-
-inline cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 
 // What a GPU answers to anything but a call for memory is final for the process, if it is an error:
 // nothing can be asked of it any more. The next process recovers from checkpoint and log.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/optim/apply.h"
 #include "kernels/sparse/update.h"
 #include "storage/gpu/gpu_calls.cuh"

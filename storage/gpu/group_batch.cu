@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/gpu_table.h"
 #include "storage/gpu/group_batch.h"

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/hash.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "storage/gpu/reading.cuh"
 #include "storage/gpu/told.cuh"
 

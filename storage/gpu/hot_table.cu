@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/seeded_hash.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/sparse/expired.h"
 #include "kernels/sparse/list_pushes.h"
 #include "storage/gpu/hot_table.h"

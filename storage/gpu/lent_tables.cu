@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/sparse/pool_rows.h"
 #include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/gpu_table.h"

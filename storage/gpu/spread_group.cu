@@ -1,6 +1,7 @@
 #include <deque>
 
 #include "base/human_text.h"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/core/peer_access.cuh"
 #include "kernels/sparse/bag_gradients.h"
 #include "storage/gpu/gpu_calls.cuh"

@@ -9,10 +9,6 @@ constexpr TimeNs kUpdateEvery = 200 * kMillisecond;
 
 }  // namespace
 
-double SecondsBetween(TimeNs begin, TimeNs end) {
-  return static_cast<double>(end - begin) / static_cast<double>(kSecond);
-}
-
 Phase::Phase(const TaskContext& context, std::string name)
     : context_(context), name_(std::move(name)), begin_(context.clock.Now()) {}
 

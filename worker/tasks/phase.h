@@ -15,8 +15,6 @@
 
 namespace strata {
 
-double SecondsBetween(TimeNs begin, TimeNs end);
-
 // Counts samples and time of one phase, and shows them. One thread at a time.
 class Phase {
  public:

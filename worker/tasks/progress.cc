@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/human_text.h"
+#include "base/json_text.h"
 #include "base/print.h"
 
 namespace strata {
@@ -26,11 +27,6 @@ constexpr uint64_t kAdvancesMin = 20;
 constexpr TimeNs kWindow = 10 * kSecond;
 constexpr TimeNs kPointEvery = 200 * kMillisecond;
 constexpr double kShareMaxAtRest = 0.99;
-
-// JSON has no NaN.
-nlohmann::json Number(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-}
 
 }  // namespace
 
@@ -91,10 +87,10 @@ std::string ProgressJson(const std::string& task, const ProgressState& state) {
   const nlohmann::json object = {{"progress", ShownShare(state.share, state.samples_per_second)},
                                  {"task", task},
                                  {"samples", state.samples},
-                                 {"samples_per_second", Number(state.samples_per_second)},
-                                 {"eta_seconds", Number(state.eta_seconds)},
-                                 {"loss", Number(state.loss)},
-                                 {"auc", Number(state.auc)}};
+                                 {"samples_per_second", JsonNumber(state.samples_per_second)},
+                                 {"eta_seconds", JsonNumber(state.eta_seconds)},
+                                 {"loss", JsonNumber(state.loss)},
+                                 {"auc", JsonNumber(state.auc)}};
   return object.dump();
 }
 

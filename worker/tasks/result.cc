@@ -2,18 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "base/json_text.h"
+
 namespace strata {
 namespace {
-
-// JSON has no NaN.
-nlohmann::ordered_json Number(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
-}
 
 double Rate(const TaskResult& result) {
   return result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0;
@@ -36,9 +32,9 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
   }
   object["metrics"] = nlohmann::ordered_json::object();
   if (result.metrics.has_value()) {
-    object["metrics"] = {{"auc", Number(result.metrics->auc)},
-                         {"logloss", Number(result.metrics->logloss)},
-                         {"calibration", Number(result.metrics->calibration)},
+    object["metrics"] = {{"auc", JsonNumber(result.metrics->auc)},
+                         {"logloss", JsonNumber(result.metrics->logloss)},
+                         {"calibration", JsonNumber(result.metrics->calibration)},
                          {"samples", result.metrics->samples},
                          {"bad_rows", result.metrics->bad_rows}};
   }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/core/bitonic_sort.cuh"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/core/shuffle.cuh"
 #include "kernels/tree/blocks/grid_blocks.h"
 
@@ -18,8 +19,6 @@ constexpr size_t kPrefixTile = size_t{kPrefixThreads} * kPrefixItems;
 
 constexpr unsigned kSortThreads = 512;
 constexpr size_t kSortTile = 2048;  // keys that a block sorts in shared memory
-
-cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 
 template <typename T, typename Op>
 __global__ void __launch_bounds__(kReduceThreads)

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "kernels/core/cuda_status.cuh"
+#include "kernels/core/cuda_stream.cuh"
 #include "kernels/sparse/bag_gradients.h"
 #include "kernels/sparse/collect_parts.h"
 #include "tests/kernels/sparse/bags.cuh"
@@ -28,9 +29,7 @@ struct Case {
 
 constexpr OptimizerSpec kAdam{.kind = OptimizerKind::kAdam, .learning_rate = 0.1F};
 
-void Wait(const Exec& exec) {
-  ASSERT_EQ(cudaStreamSynchronize(static_cast<cudaStream_t>(exec.stream)), cudaSuccess);
-}
+void Wait(const Exec& exec) { ASSERT_EQ(cudaStreamSynchronize(StreamOf(exec)), cudaSuccess); }
 
 // Owner 0 has most shards.
 std::vector<uint16_t> DrawShards(const Case& of_case) {

@@ -1,6 +1,6 @@
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "worker/gbdt/report/tree_report.h"
 
 namespace strata {
@@ -8,15 +8,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 // {"auc": {"training": [[1, 0.8], [2, 0.9]], ...}, ...}
 Json CurvesJson(const TreeReport& report) {
   Json curves = Json::object();
   for (const auto& [round, evaluations] : report.history) {
     for (const Evaluation& evaluation : evaluations) {
       for (const MetricValue& metric : evaluation.metrics) {
-        curves[metric.name][evaluation.data].push_back({round, Number(metric.value)});
+        curves[metric.name][evaluation.data].push_back({round, JsonNumber(metric.value)});
       }
     }
   }
@@ -31,11 +29,11 @@ std::string ReportJson(const TreeReport& report) {
   Json parameters = Json::object();
   for (const auto& [key, value] : report.parameters) parameters[key] = value;
   Json phases = Json::object();
-  for (const auto& [name, seconds] : report.phases) phases[name] = Number(seconds);
+  for (const auto& [name, seconds] : report.phases) phases[name] = JsonNumber(seconds);
   Json importances = Json::array();
   for (const FeatureImportance& one : report.importances) {
     importances.push_back(
-        {{"feature", one.feature}, {"gain", Number(one.gain)}, {"splits", one.splits}});
+        {{"feature", one.feature}, {"gain", JsonNumber(one.gain)}, {"splits", one.splits}});
   }
   const Json object = {
       {"title", report.title},
@@ -48,8 +46,8 @@ std::string ReportJson(const TreeReport& report) {
       {"best_round", report.best_round.has_value() ? Json(*report.best_round) : Json()},
       {"trees", report.trees},
       {"leaves", report.leaves},
-      {"load_seconds", Number(report.load_seconds)},
-      {"train_seconds", Number(report.train_seconds)},
+      {"load_seconds", JsonNumber(report.load_seconds)},
+      {"train_seconds", JsonNumber(report.train_seconds)},
       {"phase_seconds", phases},
       {"learning_curves", CurvesJson(report)},
       {"importances", importances}};

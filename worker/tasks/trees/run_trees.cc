@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file/disk.h"
 #include "base/human_text.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/print.h"
 #include "worker/tasks/link_up.h"
@@ -30,15 +31,13 @@ double Percent(const TreeProgress& at) {
   return 100 * static_cast<double>(at.round) / static_cast<double>(at.rounds);
 }
 
-// JSON has no NaN.
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 // By data set, and of the first validation set (without one, of the training data) without its name
 // too: {"auc": 0.9, "training": {"auc": 0.95}, "valid_1": {"auc": 0.9}}.
 Json MetricsJson(const std::vector<Evaluation>& evaluations) {
   Json all = Json::object();
   const auto add = [](const Evaluation& evaluation, Json* to) {
-    for (const MetricValue& metric : evaluation.metrics) (*to)[metric.name] = Number(metric.value);
+    for (const MetricValue& metric : evaluation.metrics)
+      (*to)[metric.name] = JsonNumber(metric.value);
   };
   const auto judged = std::ranges::find_if(
       evaluations, [](const Evaluation& evaluation) { return evaluation.data != "training"; });
@@ -79,8 +78,8 @@ Json ProgressJson(const TreeProgress& at, const Pace& pace) {
           {"round", at.round},
           {"rounds", at.rounds},
           {"samples", at.rows * at.round},
-          {"samples_per_second", Number(pace.SamplesPerSecond())},
-          {"eta_seconds", Number(pace.EtaSeconds())},
+          {"samples_per_second", JsonNumber(pace.SamplesPerSecond())},
+          {"eta_seconds", JsonNumber(pace.EtaSeconds())},
           {"metrics", MetricsJson(*at.evaluations)}};
 }
 
@@ -108,16 +107,16 @@ std::string ResultText(const TreeTaskResult& result) {
 }
 
 Json ResultJson(const TreeTaskResult& result) {
-  Json object = {
-      {"task", result.task},
-      {"samples", result.samples},
-      {"seconds", result.train_seconds},
-      {"samples_per_second", Number(static_cast<double>(result.samples) / result.train_seconds)},
-      {"metrics", MetricsJson(result.evaluations)},
-      {"rows", result.rows},
-      {"bad_rows", result.bad_rows},
-      {"features", result.features},
-      {"rounds", result.rounds}};
+  Json object = {{"task", result.task},
+                 {"samples", result.samples},
+                 {"seconds", result.train_seconds},
+                 {"samples_per_second",
+                  JsonNumber(static_cast<double>(result.samples) / result.train_seconds)},
+                 {"metrics", MetricsJson(result.evaluations)},
+                 {"rows", result.rows},
+                 {"bad_rows", result.bad_rows},
+                 {"features", result.features},
+                 {"rounds", result.rounds}};
   if (result.best_round.has_value()) object["best_round"] = *result.best_round;
   if (result.task == "train") object["load_seconds"] = result.load_seconds;
   object["output"] = result.output;

@@ -43,10 +43,6 @@ namespace {
 constexpr uint64_t kForcedSplitsBytesMax = 16 << 20;
 constexpr uint64_t kAgreedBytesMax = uint64_t{16} << 30;
 
-double SecondsBetween(TimeNs begin, TimeNs end) {
-  return static_cast<double>(end - begin) / static_cast<double>(kSecond);
-}
-
 // Tells how long another source takes to read.
 class TimedRows : public RowSource {
  public:

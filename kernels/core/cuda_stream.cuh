@@ -1,0 +1,12 @@
+// The stream that an Exec names.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/core/exec.h"
+
+namespace strata {
+
+inline cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
+
+}  // namespace strata
