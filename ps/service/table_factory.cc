@@ -35,13 +35,6 @@ Result<std::unique_ptr<TableFactory>> TableFactory::Create(const TableFactoryOpt
 Status TableFactory::TakeGpus() {
   if (options_.device.kind == DeviceKind::kCpu) return {};
   const bool is_free_to_choose = !options_.device.kind.has_value();
-  const TierPolicy& policy = options_.policy;
-  if (policy.keep == KeepPolicy::kCustom) {
-    const std::string why = "rows that have a score of one's own cannot be on a GPU";
-    if (!is_free_to_choose) return Invalid(why + " yet: expected server.device cpu or auto");
-    plan_.push_back("device auto: host memory, as " + why);
-    return {};
-  }
   auto gpus = GpuTables::Open({.ordinal = options_.device.ordinal,
                                .memory_bytes = options_.gpu_memory_bytes,
                                .lanes = options_.lanes});

@@ -27,7 +27,6 @@ struct TableFactoryOptions {
   uint64_t cold_bytes_max = 0;  // on disk; 0: what the disk has
   TierPolicy policy;            // of all tables over a cold tier
   // Where hot rows lie. What GPUs have no room for goes to host memory, and on to the cold tier.
-  // With GPUs rows have no score of one's own (KeepPolicy::kCustom).
   DeviceChoice device;
   uint64_t gpu_memory_bytes = 0;  // of each GPU, for rows; 0: most of what is free
   uint16_t lanes = 1;             // that share the tables; each has one GPU

@@ -12,8 +12,6 @@ double KeepScore(const TierPolicy& policy, const RowFacts& row) {
     case KeepPolicy::kLfu:
       // Both are whole numbers below 2^32; the age only decides between equal frequencies.
       return static_cast<double>(row.frequency) + youth * 0x1p-32;
-    case KeepPolicy::kCustom:
-      return policy.score(row);
   }
   return youth;
 }

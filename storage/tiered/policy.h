@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "base/status.h"
@@ -19,14 +18,12 @@ struct RowFacts {
 };
 
 enum class KeepPolicy : uint8_t {
-  kLru,     // what was touched last stays
-  kLfu,     // what was pushed most stays; of equals what was touched last
-  kCustom,  // TierPolicy::score
+  kLru,  // what was touched last stays
+  kLfu,  // what was pushed most stays; of equals what was touched last
 };
 
 struct TierPolicy {
   KeepPolicy keep = KeepPolicy::kLru;
-  std::function<double(const RowFacts&)> score = {};  // kCustom: pure, never NaN
   // A row is stored from the `admit_from`-th push of its key on; earlier ones are only counted.
   uint32_t admit_from = 1;
   // A row that no push touched for more than this many steps is as if it had been erased; 0: never.

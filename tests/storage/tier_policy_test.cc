@@ -45,16 +45,6 @@ TEST(TierPolicyTest, LfuKeepsTheFrequentAndOfThoseTheYoung) {
   });
 }
 
-TEST(TierPolicyTest, ACustomScoreDecidesAlone) {
-  const TierPolicy policy{
-      .keep = KeepPolicy::kCustom,
-      .score = [](const RowFacts& row) { return row.frequency / (1.0 + row.age); },
-  };
-  ExpectOrder(policy, [](const RowFacts& a, const RowFacts& b) {
-    return (1.0 + b.age) * a.frequency < (1.0 + a.age) * b.frequency;
-  });
-}
-
 TEST(TierPolicyTest, OnlyWhatIsWorthAsMuchAsWhatLeftMovesUp) {
   const TierPolicy lfu{.keep = KeepPolicy::kLfu};
   const double gone = KeepScore(lfu, {1, 5, 100});

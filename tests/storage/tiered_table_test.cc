@@ -105,12 +105,11 @@ TEST(TieredTableTest, RandomRunsEqualTheModelWhateverMoves) {
   for (const bool with_thread : {false, true}) {
     TierParts parts(90, with_thread);
     uint64_t seed = 1;
-    for (const KeepPolicy keep : {KeepPolicy::kLru, KeepPolicy::kLfu, KeepPolicy::kCustom}) {
+    for (const KeepPolicy keep : {KeepPolicy::kLru, KeepPolicy::kLfu}) {
       for (const OptimizerKind kind :
            {OptimizerKind::kSgd, OptimizerKind::kAdaGrad, OptimizerKind::kAdam}) {
         SCOPED_TRACE(++seed);
-        const TierPolicy policy{.keep = keep,
-                                .score = [](const RowFacts& row) { return double(row.key % 10); }};
+        const TierPolicy policy{.keep = keep};
         TieredTable table(Spec(1 + static_cast<uint32_t>(seed % 5), kind), policy, parts.warm,
                           parts.folder.cold(), *parts.executor);
         RandomRun run(table, seed);
