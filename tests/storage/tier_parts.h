@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "storage/rocks/rocks_table.h"
+#include "bench/peers/rocks_table.h"
 #include "storage/tiered/tiered_table.h"
 #include "tests/support/temp_folder.h"
 

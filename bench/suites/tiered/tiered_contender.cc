@@ -8,8 +8,8 @@
 
 #include <cstring>
 
+#include "bench/peers/rocks_table.h"
 #include "storage/memory/host_table.h"
-#include "storage/rocks/rocks_table.h"
 #include "storage/tiered/tiered_table.h"
 
 namespace strata::bench {

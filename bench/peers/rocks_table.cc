@@ -1,4 +1,4 @@
-#include "storage/rocks/rocks_table.h"
+#include "bench/peers/rocks_table.h"
 
 #include <algorithm>
 #include <cstring>
