@@ -21,9 +21,11 @@ WhileWaiting::~WhileWaiting() { work_of_thread = nullptr; }
 
 void DoWhileWaiting() {
   if (work_of_thread == nullptr || is_working) return;
+  struct Reset {
+    ~Reset() { is_working = false; }
+  } reset;
   is_working = true;
   work_of_thread();
-  is_working = false;
 }
 
 }  // namespace strata

@@ -1,13 +1,13 @@
-// What a thread does while it waits for others in the middle of its work. The thread of a lane
-// answers PINGs so, however deep in a table it waits for a disk.
+// A thread may have work that it does while it waits for others. A lane's thread answers PINGs this
+// way while a table waits for a disk.
 #pragma once
 
 #include <functional>
 
 namespace strata {
 
-// From its making to its end `work` is what the calling thread does in DoWhileWaiting. A thread has
-// one at a time.
+// While one exists, DoWhileWaiting calls `work` on the thread that made it. A thread has at most
+// one.
 class WhileWaiting {
  public:
   explicit WhileWaiting(std::function<void()> work);
@@ -16,8 +16,9 @@ class WhileWaiting {
   WhileWaiting& operator=(const WhileWaiting&) = delete;
 };
 
-// Calls the calling thread's work, if it has some and is not in it already. For whoever waits for
-// another thread or the disk: before each piece of a long wait, a few milliseconds apart or less.
+// Calls the calling thread's work, if it has some and is not in it already. Whoever waits for
+// another thread or the disk calls this before each piece of a long wait, where it can every few
+// milliseconds.
 void DoWhileWaiting();
 
 }  // namespace strata

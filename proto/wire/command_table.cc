@@ -8,11 +8,12 @@ namespace {
 // By rising number. command, name, traits, frames of a request and of a reply (least, most), and
 // what is in them.
 constexpr std::array<CommandInfo, 32> kCommands = {{
-    {Command::kHello, "HELLO", kUrgent | kStateless, 1, 1, 1, 2, "hello request",
+    {Command::kHello, "HELLO", kUrgent | kAnsweredWhileBusy, 1, 1, 1, 2, "hello request",
      "hello reply; with full also lane endpoints, where there are some (an older server "
      "leaves that frame out)"},
-    {Command::kShardMap, "SHARD_MAP", kUrgent | kStateless, 0, 0, 1, 1, "none", "shard map"},
-    {Command::kPing, "PING", kUrgent | kStateless, 0, 0, 0, 0, "none", "none"},
+    {Command::kShardMap, "SHARD_MAP", kUrgent | kAnsweredWhileBusy, 0, 0, 1, 1, "none",
+     "shard map"},
+    {Command::kPing, "PING", kUrgent | kAnsweredWhileBusy, 0, 0, 0, 0, "none", "none"},
     {Command::kLeave, "LEAVE", 0, 0, 0, 0, 0, "none", "none"},
     {Command::kCreateTable, "CREATE_TABLE", kWrites, 1, 1, 0, 0, "one table definition", "none"},
     {Command::kDropTable, "DROP_TABLE", kWrites | kNames, 0, 0, 0, 0, "none", "none"},

@@ -19,14 +19,14 @@ enum CommandTrait : uint16_t {
   kRouted = 1 << 2,         // is sent by the shard map, whose epoch the header has
   kOfCollections = 1 << 3,  // what the header names is a collection
   kUrgent = 1 << 4,         // is short, and goes before what waits
-  kStateless = 1 << 5,      // has the same answer whatever else the lane is doing
+  kAnsweredWhileBusy = 1 << 5,  // needs no table: a busy lane may answer it
 };
 
 struct CommandInfo {
   Command command;
   std::string_view name;  // "PULL": logs, metrics, docs
   uint16_t traits;
-  uint8_t request_frames;  // of the payload, at least
+  uint8_t request_frames_min;  // of the payload
   uint8_t request_frames_max;
   uint8_t reply_frames_min;  // of a reply whose status is OK
   uint8_t reply_frames_max;

@@ -164,7 +164,7 @@ Header ReadFields(const std::byte* in) {
 
 Status CheckFrameCount(const Header& h) {
   const CommandInfo& info = InfoOf(h.command);
-  int least = info.request_frames;
+  int least = info.request_frames_min;
   int most = info.request_frames_max;
   if (h.is(kFlagReply)) {
     least = h.status == 0 ? info.reply_frames_min : 1;

@@ -1,5 +1,5 @@
 // The header frame of every data-plane message: 160 bytes, little-endian, fixed. It is followed by
-// `frames` raw payload frames whose meaning proto/wire/commands.h gives for each command.
+// `frames` raw payload frames whose meaning proto/wire/command_table.h gives for each command.
 // docs/protocol.md is the normative text; tests/golden pins the bytes.
 #pragma once
 

@@ -1,7 +1,6 @@
 // Which functions carry out a command: a row for each row of the command table.
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "ps/commands/handlers.h"

@@ -49,8 +49,12 @@ std::optional<wire::Command> Lane::Handle(Envelope in, TimeNs arrived, TimeNs no
 void Lane::AnswerWhileBusy(Envelope in, TimeNs arrived, TimeNs now, std::vector<Envelope>* out) {
   std::vector<Envelope>* const outer = std::exchange(state_.out, out);
   state_.metrics.received_bytes.Add(MessageBytes(in.message));
-  std::optional<Request> request = Read(std::move(in), arrived, now);
-  if (request) Dispatch(state_, std::move(*request));
+  try {
+    std::optional<Request> request = Read(std::move(in), arrived, now);
+    if (request) Dispatch(state_, std::move(*request));
+  } catch (const std::bad_alloc&) {  // its client asks again
+    state_.metrics.malformed.Add();
+  }
   state_.out = outer;
 }
 
@@ -186,10 +190,10 @@ Status Lane::TakeCut(const Request& request) {
 // Administration goes on: it shows the progress, and may end the server.
 Status Lane::CheckServing(wire::Command command) const {
   if (command == wire::Command::kControl) return {};
-  // Not while tables are replaced. A repeat of the RESTORE joins it; BeginRestore refuses another
-  // one.
+  // Tables are not used while they are replaced. A repeat of the RESTORE joins it; BeginRestore
+  // refuses another one.
   const bool uses_tables =
-      !wire::InfoOf(command).has(wire::kStateless) && command != wire::Command::kRestore;
+      !wire::InfoOf(command).has(wire::kAnsweredWhileBusy) && command != wire::Command::kRestore;
   if (state_.checkpoint.restoring != nullptr && uses_tables) return LoadsCheckpoint(state_);
   if (!recovering()) return {};
   return Unavailable(fmt::format("server {} lane {} is {}", state_.config.name.server,

@@ -68,9 +68,9 @@ class Lane {
     return Handle(std::move(in), now, now, out);
   }
 
-  // Answers a PING, HELLO or SHARD_MAP. It may be called in the middle of another member, from what
-  // that waits for (base/thread/while_waiting.h), and the reply may leave at once. The cut that
-  // such a request knows of is left to the next request.
+  // Answers a PING, HELLO or SHARD_MAP that knows of no cut above cut(). It may be called in the
+  // middle of another member, from what that waits for (base/thread/while_waiting.h). The reply may
+  // leave at once.
   void AnswerWhileBusy(Envelope in, TimeNs arrived, TimeNs now, std::vector<Envelope>* out);
 
   // Answers a request that is not handled, with the reason; one of kRefused counts as Refusal::
@@ -114,6 +114,7 @@ class Lane {
   // kUnavailable when it will come back with its state; nothing of it has been applied.
   void EndAll(std::vector<Envelope>* out);
 
+  uint32_t cut() const { return state_.checkpoint.cut; }  // the newest
   // kDiskFull while there is no room on disk and writes are refused. Report looks again.
   const Status& no_room() const { return state_.no_room; }
   void NoteRoom(const Status& write) { state_.NoteRoom(write); }

@@ -221,15 +221,15 @@ Status LaneThread::StartSyncer() {
 
 // In the middle of a request that takes long: what comes is taken in, so that its deadline counts
 // from now on, and PINGs are answered, so that no client takes the server for lost.
-void LaneThread::AnswerWhileBusy() {
+void LaneThread::AnswerWhileBusy() noexcept {
   const TimeNs now = clock_.Now();
   if (now < next_busy_look_) return;
   next_busy_look_ = now + kLookEvery;
-  const MustAllocate must;  // what is in the middle is none of theirs
+  const MustAllocate must;  // the outer request may fail for want of memory, this may not
   std::vector<Envelope> out;
   ReceiveArrived(0, &out);
   for (size_t answers = 0; answers < kBusyAnswersMax; ++answers) {
-    std::optional<ArrivedQueue::Arrived> next = arrived_.NextForBusyLane();
+    std::optional<ArrivedQueue::Arrived> next = arrived_.NextForBusyLane(lane_.cut());
     if (!next) break;
     lane_.AnswerWhileBusy(std::move(next->envelope), next->time, now, &out);
   }

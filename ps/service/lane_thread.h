@@ -76,7 +76,7 @@ class LaneThread {
   void Run();
   Status Recover();
   Status StartSyncer();
-  void AnswerWhileBusy();
+  void AnswerWhileBusy() noexcept;
   void RunPosted(std::vector<Envelope>* out);
   void NoteDrained();
   void PublishRoom();

@@ -65,7 +65,8 @@ Status ArrivedQueue::Add(Envelope* envelope, TimeNs now) {
     const wire::CommandInfo& info = wire::InfoOf(header->command);
     message.cost += ReplyBytes(*header, envelope->message);
     message.is_credited = IsHeldByCredit(*header);
-    message.is_for_busy_lane = info.has(wire::kStateless);
+    message.is_for_busy_lane = info.has(wire::kAnsweredWhileBusy);
+    message.cut = header->cut;
     is_urgent =
         info.has(wire::kUrgent) && size <= kUrgentBytesMax && peer.urgent.size() < kUrgentOfPeerMax;
   }
@@ -135,11 +136,12 @@ ArrivedQueue::Arrived ArrivedQueue::TakeUrgent(Peer* peer) {
   return next;
 }
 
-std::optional<ArrivedQueue::Arrived> ArrivedQueue::NextForBusyLane() {
+std::optional<ArrivedQueue::Arrived> ArrivedQueue::NextForBusyLane(uint32_t cut) {
   for (size_t peers = urgent_turns_.size(); peers > 0; --peers) {
     Peer* const peer = NextUrgent();
     if (peer == nullptr) break;
-    if (peer->urgent.front().is_for_busy_lane) return TakeUrgent(peer);
+    const Waiting& first = peer->urgent.front();
+    if (first.is_for_busy_lane && first.cut <= cut) return TakeUrgent(peer);
     urgent_turns_.push_back(peer);
   }
   return std::nullopt;

@@ -45,9 +45,9 @@ class ArrivedQueue {
   Status Add(Envelope* envelope, TimeNs now);
   // The message whose turn it is; there must be one.
   Arrived Next();
-  // The next PING, HELLO or SHARD_MAP that is first among its peer's urgent messages. Their answers
-  // are the same in the middle of another request.
-  std::optional<Arrived> NextForBusyLane();
+  // The next PING, HELLO or SHARD_MAP that is first among its peer's urgent messages and knows of
+  // no cut above `cut`, the lane's own. A lane can answer these in the middle of another request.
+  std::optional<Arrived> NextForBusyLane(uint32_t cut);
   // The peer's connection is gone: drops what it sent. How many messages these were.
   size_t Drop(const std::string& peer);
 
@@ -61,6 +61,7 @@ class ArrivedQueue {
     size_t cost = 0;
     bool is_credited = false;       // counts against kPeerCostMax
     bool is_for_busy_lane = false;  // NextForBusyLane
+    uint32_t cut = 0;               // that its sender knows of
   };
   struct Peer {
     std::deque<Waiting> urgent;

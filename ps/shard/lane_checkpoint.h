@@ -1,5 +1,5 @@
 // A lane's half of checkpoints (docs/decisions/0006): what it knows of cuts, the cut that is being
-// saved, and the loading of its tables from a checkpoint. The commands are in ps/service.
+// saved, and the loading of its tables from a checkpoint. The commands are in ps/commands.
 #pragma once
 
 #include <atomic>

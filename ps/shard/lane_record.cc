@@ -56,7 +56,7 @@ Result<std::vector<LoggedWrite>> DecodeWrites(std::span<const std::byte> body) {
     body = body.subspan(wire::kHeaderBytes);
     const wire::CommandInfo& info = wire::InfoOf(write.header.command);
     if (!info.has(wire::kWrites) || write.header.is(wire::kFlagReply) ||
-        write.header.frames != info.request_frames) {
+        write.header.frames != info.request_frames_min) {
       return Corrupt(
           fmt::format("{} with {} frames is no logged write", info.name, write.header.frames));
     }

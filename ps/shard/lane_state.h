@@ -1,4 +1,4 @@
-// What one lane is made of, as the commands in ps/service see it: its place in the cluster, its
+// What one lane is made of, as the commands in ps/commands see it: its place in the cluster, its
 // tables, its memory of writes, and what waits for a step.
 #pragma once
 

@@ -36,7 +36,7 @@ class TierJob {
     return state_->is_done;
   }
 
-  // Waits for it, and does meanwhile what the thread does while it waits.
+  // Waits until it is done. Meanwhile it calls DoWhileWaiting every kWaitPiece.
   T Take() {
     while (!WaitFor(kWaitPiece)) DoWhileWaiting();
     T value = std::move(state_->value);

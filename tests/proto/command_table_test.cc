@@ -21,11 +21,11 @@ TEST(CommandTable, RowsStandByNumberAndAgreeWithThemselves) {
     const auto number = static_cast<uint16_t>(info.command);
     EXPECT_GT(number, last);
     last = number;
-    EXPECT_LE(info.request_frames, info.request_frames_max);
+    EXPECT_LE(info.request_frames_min, info.request_frames_max);
     EXPECT_LE(info.reply_frames_min, info.reply_frames_max);
     EXPECT_EQ(info.request == "none", info.request_frames_max == 0);
     EXPECT_EQ(info.reply == "none", info.reply_frames_max == 0);
-    EXPECT_FALSE(info.has(kStateless) && !info.has(kUrgent));
+    EXPECT_FALSE(info.has(kAnsweredWhileBusy) && !info.has(kUrgent));
     EXPECT_FALSE(info.has(kRouted) && !info.has(kNames)) << "what else says where it belongs?";
     EXPECT_EQ(FindCommand(number), &info);
     EXPECT_EQ(&InfoOf(info.command), &info);

@@ -157,7 +157,7 @@ TEST(WireMessage, TheCommandSaysHowManyFrames) {
       Header header;
       header.command = info.command;
       EXPECT_EQ(Open(Seal(header, Message(frames))).ok(),
-                frames >= info.request_frames && frames <= info.request_frames_max)
+                frames >= info.request_frames_min && frames <= info.request_frames_max)
           << info.name << " with " << int{frames};
       header.flags = kFlagReply;
       EXPECT_EQ(Open(Seal(header, Message(frames))).ok(),

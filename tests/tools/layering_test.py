@@ -51,8 +51,8 @@ MAY_INCLUDE = {
     "cluster/gpu": ["base", "cluster/link/exchange/reduction.h", "kernels/core/cuda_status.cuh"],
     "cluster": ["base", "kernels/core/device_choice.h", "cluster/topology", "cluster/names", "cluster/schedule/choice.h",
                 "cluster/tls"],  # cluster.toml
-    # A lane calls the commands' handlers.
     "ps/shard": ["base", "proto/wire", "proto/format", "storage"],
+    # Both ends of the wire translate table specs with the same functions.
     "ps/commands": ["base", "proto/wire", "proto/format", "storage", "ps/shard",
                     "ps/client/table_wire.h"],
     "ps/net": ["base", "proto/wire"],
@@ -60,7 +60,6 @@ MAY_INCLUDE = {
     # A server as a client of the others, for copies of their documents.
     "ps/follow": ["base", "proto/wire", "proto/format/item_change.h", "storage", "ps/client",
                   "ps/shard/collection_copies.h"],
-    # Both ends of the wire translate table specs with the same functions.
     "ps/service": ["base", "kernels/core/device_choice.h", "proto/wire", "proto/control", "proto/format", "storage",
                    "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/commands", "ps/net",
                    "ps/follow"],

@@ -115,8 +115,7 @@ void CheckpointTaker::Note(const CheckpointInfo& info, uint64_t steps, TimeNs be
   newest_steps_ = steps;
   newest_number_ = info.number;
   Log(LogLevel::kInfo, "checkpoint {} of step {}: {} rows, {} bytes, {:.2f} s", info.number, steps,
-      info.rows, info.bytes,
-      static_cast<double>(clock_.Now() - begin) / static_cast<double>(kSecond));
+      info.rows, info.bytes, SecondsBetween(begin, clock_.Now()));
 }
 
 }  // namespace strata

@@ -83,21 +83,27 @@ TEST(ArrivedQueue, UrgentMessagesGoBeforeQueuedWork) {
 
 TEST(ArrivedQueue, ABusyLaneGetsOnlyWhatItCanAnswerInBetween) {
   ArrivedQueue queue(64 * kMega);
-  EXPECT_FALSE(queue.NextForBusyLane().has_value());
+  EXPECT_FALSE(queue.NextForBusyLane(7).has_value());
   ASSERT_TRUE(Add(queue, Pull("a")).ok());
   const auto control = wire::Seal(HeaderOf(wire::Command::kControl), {Frame::Copy({})});
   ASSERT_TRUE(Add(queue, {"b", control}).ok());
   ASSERT_TRUE(Add(queue, Ping("b")).ok()) << "after its CONTROL, whose order it keeps";
-  EXPECT_FALSE(queue.NextForBusyLane().has_value());
+  EXPECT_FALSE(queue.NextForBusyLane(7).has_value());
   ASSERT_TRUE(Add(queue, Ping("c")).ok());
   ASSERT_TRUE(Add(queue, Ping("c")).ok());
   for (int i = 0; i < 2; ++i) {
-    const auto next = queue.NextForBusyLane();
+    const auto next = queue.NextForBusyLane(7);
     ASSERT_TRUE(next.has_value());
     EXPECT_EQ(next->envelope.peer, "c");
   }
-  EXPECT_FALSE(queue.NextForBusyLane().has_value());
+  EXPECT_FALSE(queue.NextForBusyLane(7).has_value());
   EXPECT_EQ(Turns(queue), "bba");
+
+  wire::Header checkpoint = HeaderOf(wire::Command::kPing);
+  checkpoint.cut = 8;  // the lane has to cut first
+  ASSERT_TRUE(Add(queue, {"d", wire::Seal(checkpoint, {})}).ok());
+  EXPECT_FALSE(queue.NextForBusyLane(7).has_value());
+  EXPECT_TRUE(queue.NextForBusyLane(8).has_value());
 }
 
 TEST(ArrivedQueue, AFloodOfUrgentMessagesStopsNobody) {

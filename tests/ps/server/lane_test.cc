@@ -654,7 +654,7 @@ TEST(Lane, ExtremeHeadersAreAnsweredNeverFatal) {
     header.rank = static_cast<uint16_t>(extreme());
     header.world = static_cast<uint16_t>(extreme());
     Message payload;
-    for (int f = 0; f < info.request_frames; ++f) {
+    for (int f = 0; f < info.request_frames_min; ++f) {
       payload.push_back(f == 0 ? Keys({1, 2}) : Rows({1, 2, 3, 4}));
     }
     if (random() % 2) header.count = 2;

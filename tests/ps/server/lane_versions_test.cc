@@ -87,7 +87,7 @@ TEST_F(LaneVersions, EveryCommandThatNamesChecksTheName) {
       wire::Header header = info.has(wire::kWrites) ? client.Write(info.command, name_hash)
                                                     : client.Read(info.command, name_hash);
       header.version = version;
-      return lane.AskStatus(header, Message(info.request_frames, Frame()));
+      return lane.AskStatus(header, Message(info.request_frames_min, Frame()));
     };
     const bool of_collection = info.has(wire::kOfCollections);
     const uint64_t absent = of_collection ? wire::CollectionIdOf(kAbsentCollection) : IdOf(kAbsent);

@@ -28,9 +28,7 @@ constexpr TimeNs kWorkTimeout = 24 * 3600 * kSecond;
 
 TimeNs After(TimeNs duration) { return RealClock().Now() + duration; }
 
-double SecondsSince(TimeNs begin) {
-  return static_cast<double>(RealClock().Now() - begin) / static_cast<double>(kSecond);
-}
+double SecondsSince(TimeNs begin) { return SecondsBetween(begin, RealClock().Now()); }
 
 // Those that cannot be loaded, since they or one that they build on is damaged or missing.
 std::set<uint32_t> WithoutBase(const std::vector<CheckpointInfo>& newest_first) {

@@ -101,8 +101,8 @@ TableNames AllTables(const std::vector<NodeAnswer>& answers) {
   return names;
 }
 
-// Those that other servers have: this one came back without its data. A server that is still
-// reading its log is missing none.
+// Those that other servers have: this one came back without its data, or a table is being created
+// or dropped. A server that is still reading its log is missing none.
 std::vector<std::string> MissingTables(const NodeAnswer& answer, const TableNames& all) {
   if (!answer.node.has_server() || Recovered(answer.node.server()) < 1) return {};
   std::vector<std::string> missing;
@@ -221,7 +221,7 @@ Status CheckData(const std::vector<NodeAnswer>& answers, const TableNames& all_t
     if (missing.empty()) continue;
     lines.push_back(Printable(fmt::format(
         "{} does not have {} {}, which other servers have: start it with its data "
-        "folder, or restore a checkpoint",
+        "folder, restore a checkpoint, or create or drop the table again",
         answer.Name(), missing.size() == 1 ? "table" : "tables", fmt::join(missing, ", "))));
   }
   return lines.empty() ? Status() : Lost(fmt::format("{}", fmt::join(lines, "\n")));

@@ -47,8 +47,7 @@ class EvaluateTask {
     result->bad_rows = data_.left_out.size();
     result->features = model.features();
     result->rounds = rounds_;
-    result->train_seconds =
-        static_cast<double>(context_.clock.Now() - begin) / static_cast<double>(kSecond);
+    result->train_seconds = SecondsBetween(begin, context_.clock.Now());
     result->evaluations = {std::move(evaluation)};
     return {};
   }

@@ -53,8 +53,7 @@ class PredictTask {
     result_.samples = result_.rows;
     result_.features = model.features();
     result_.rounds = model.iterations();
-    result_.train_seconds =
-        static_cast<double>(context_.clock.Now() - begin) / static_cast<double>(kSecond);
+    result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
     result_.output = p_.output_result;
     return {};
   }

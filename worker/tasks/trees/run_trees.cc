@@ -133,8 +133,8 @@ LogLevel LogLevelOf(const WorkerOptions& options) {
 // What is shown while trees grow: a line now and then, and with --json an object a measured round.
 class Progress {
  public:
-  Progress(const WorkerOptions& options, bool lines, StatusBoard& board)
-      : json_(options.json),
+  Progress(bool lines, bool objects, StatusBoard& board)
+      : json_(objects),
         board_(board),
         printer_(RealClock(), lines ? stderr : nullptr, isatty(STDERR_FILENO) != 0, nullptr) {}
 
@@ -161,6 +161,16 @@ class Progress {
   ProgressPrinter printer_;
   Pace pace_;
 };
+
+// As the tasks of click models say it.
+std::string StateOf(const std::string& task) {
+  if (task == "train") return "training";
+  if (task == "refit") return "refitting";
+  if (task == "evaluate") return "evaluating";
+  if (task == "predict") return "predicting";
+  if (task == "convert") return "converting";
+  return task;
+}
 
 class TreeRun {
  public:
@@ -195,13 +205,16 @@ class TreeRun {
     process_.stop().Attach([&](const Status& why) { ranks->Cancel(why); });
     const Status outcome = Work(ranks->group());
     process_.board().SetState("ending");
+    process_.stop().Attach([](const Status&) {});  // parting: what was to be written is
+    const Status closed = ranks->Close(outcome);
     process_.stop().Attach(nullptr);
-    return ranks->Close(outcome);
+    return closed;
   }
 
   Status Work(Group* group) {
-    process_.board().SetState(parameters_.task == "train" ? "training" : parameters_.task);
-    Progress progress(options_, parameters_.verbosity > 0, process_.board());
+    process_.board().SetState(StateOf(parameters_.task));
+    const bool shown = group == nullptr || group->rank() == 0;
+    Progress progress(shown && parameters_.verbosity > 0, shown && options_.json, process_.board());
     const TreeTaskContext context = {
         .disk = RealDisk(),
         .clock = RealClock(),

@@ -326,11 +326,10 @@ class TreeTask {
       }
       result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
       result_.samples = result_.rows * round;
-      if (writes())
-        context_.progress({.round = round,
-                           .rounds = rounds,
-                           .rows = result_.rows,
-                           .evaluations = shown ? &result_.evaluations : nullptr});
+      context_.progress({.round = round,
+                         .rounds = rounds,
+                         .rows = result_.rows,
+                         .evaluations = shown ? &result_.evaluations : nullptr});
       if (!goes_on) break;
       result_.best_round = stopping.Add(round, result_.evaluations);
       if (result_.best_round.has_value()) {

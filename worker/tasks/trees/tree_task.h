@@ -51,7 +51,7 @@ struct TreeTaskContext {
   // True: nobody reads what training shows any more. It then ends, and keeps its model.
   std::function<bool()> is_unread = {};
   // The ranks that train together, which all run the task; null: this process alone. Rank 0 writes
-  // models, and calls progress.
+  // models; all call progress.
   Group* group = nullptr;
   // What the process reads besides the parameters' files, and what must stay as it is.
   std::span<const NamedFile> files = {};
