@@ -199,7 +199,11 @@ void ConnectionWatch::LookAtBytes(bool drained) {
     if (connection.closing || !came) continue;
     const auto seconds = static_cast<uint64_t>((now_ - connection.since) / kSecond);
     const uint64_t known = connection.received + kGreetingBytes + kBytesEachSecond * seconds;
-    connection.unfinished = *came > known ? *came - known : 0;
+    // A whole message may have come since it was seen that none waits. So what counts is what had
+    // come by the last look; what is too much now is looked at again at once.
+    const uint64_t before = std::exchange(connection.came, *came);
+    connection.unfinished = before > known ? before - known : 0;
+    if (*came > known + limit) next_look_ = now_;
     if (connection.unfinished > limit) {
       Close(descriptor,
             fmt::format("it has sent {} bytes of a message without an end", connection.unfinished));

@@ -54,8 +54,9 @@ class ConnectionWatch {
     std::string address;      // that counts as one: of IPv6 the first half
     TimeNs since = 0;         // when it was first looked at
     uint64_t received = 0;    // bytes of messages
+    uint64_t came = 0;        // bytes, at the last look
     uint64_t used = 0;        // when the last message came, or it began: rises by one each time
-    uint64_t unfinished = 0;  // bytes, at the last look
+    uint64_t unfinished = 0;  // bytes, of those that had come a look before
     bool closing = false;
   };
 
