@@ -1,5 +1,5 @@
-// JSON that somebody else has written: a file, a peer, a user. The one place that parses it. And
-// numbers of our own that JSON may not have.
+// These functions parse JSON that somebody else has written: a file, a peer, a user. Nothing else
+// parses it. JsonNumber writes numbers that JSON may not have.
 #pragma once
 
 #include <nlohmann/json.hpp>

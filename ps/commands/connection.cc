@@ -1,4 +1,4 @@
-// What a client asks of a server apart from its tables: HELLO, SHARD_MAP, PING, LEAVE and CONTROL.
+// HELLO, SHARD_MAP, PING, LEAVE and CONTROL are about the server and its client, not about a table.
 #include <fmt/format.h>
 
 #include "ps/commands/handlers.h"

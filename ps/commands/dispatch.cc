@@ -1,4 +1,5 @@
-// What becomes of a request that a lane has let in, and what all writes have in common.
+// Dispatch hands a request that a lane has let in to its handler. HandleWrite does what all writes
+// have in common.
 #include <fmt/format.h>
 
 #include "base/human_text.h"

@@ -1,5 +1,5 @@
-// What one lane is made of, as the commands in ps/commands see it: its place in the cluster, its
-// tables, its memory of writes, and what waits for a step.
+// LaneState is what the commands in ps/commands work on: a lane's place in the cluster, its tables,
+// its memory of writes, and the requests that wait for a step.
 #pragma once
 
 #include <array>

@@ -118,7 +118,7 @@ TEST(StatusBoard, AnswersControlRequestsAndNonsense) {
   EXPECT_EQ(WaitForSignal(), SIGTERM);
 }
 
-// What a stop request calls, which remembers the last reason.
+// It remembers the last reason for which a stop request called it.
 class Cancelling {
  public:
   std::function<void(const Status&)> callback() {

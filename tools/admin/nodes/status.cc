@@ -101,8 +101,8 @@ TableNames AllTables(const std::vector<NodeAnswer>& answers) {
   return names;
 }
 
-// Those that other servers have: this one came back without its data, or a table is being created
-// or dropped. A server that is still reading its log is missing none.
+// Returns the tables that other servers have and this one has not. It came back without its data,
+// or a table is being created or dropped. A server that is still reading its log is missing none.
 std::vector<std::string> MissingTables(const NodeAnswer& answer, const TableNames& all) {
   if (!answer.node.has_server() || Recovered(answer.node.server()) < 1) return {};
   std::vector<std::string> missing;
