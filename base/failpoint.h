@@ -14,7 +14,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

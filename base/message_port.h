@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

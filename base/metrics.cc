@@ -10,7 +10,7 @@
 #include <limits>
 #include <mutex>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

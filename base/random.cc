@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

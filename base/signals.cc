@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

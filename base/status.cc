@@ -1,4 +1,4 @@
-#include "base/status.h"
+#include "strata/status.h"
 
 #include <cstdio>
 #include <cstdlib>

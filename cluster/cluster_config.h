@@ -12,12 +12,12 @@
 #include "base/clock.h"
 #include "base/file/disk.h"
 #include "base/settings/settings.h"
-#include "base/status.h"
 #include "cluster/schedule/choice.h"
 #include "cluster/tls/tls_files.h"
 #include "cluster/topology/launcher.h"
 #include "cluster/topology/machine_list.h"
 #include "kernels/core/device_choice.h"
+#include "strata/status.h"
 
 namespace strata {
 

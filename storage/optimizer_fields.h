@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
-#include "kernels/optim/optimizer_spec.h"
+#include "strata/optimizer_spec.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/core/element_type.h"
+#include "strata/element_type.h"
 
 namespace strata {
 

@@ -25,10 +25,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
-#include "kernels/core/exec.h"
 #include "storage/row_schema.h"
 #include "storage/table_spec.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "base/hash.h"
-#include "base/status.h"
-#include "kernels/core/initializer_spec.h"
-#include "kernels/optim/optimizer_spec.h"
 #include "storage/optimizer_fields.h"
 #include "storage/row_schema.h"
+#include "strata/initializer_spec.h"
+#include "strata/optimizer_spec.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace CLI {
 class App;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

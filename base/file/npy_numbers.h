@@ -9,7 +9,7 @@
 
 #include "base/file/disk.h"
 #include "base/file/npy_header.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "base/status.h"
 #include "base/thread/bell.h"
+#include "strata/status.h"
 
 namespace strata {
 

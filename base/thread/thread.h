@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/bell.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "base/status.h"
 #include "ps/client/remote_store.h"
 #include "ps/service/server.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

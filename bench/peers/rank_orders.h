@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/schedule/algorithms.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "bench/harness/scratch_folder.h"
 #include "bench/peers/own_server.h"
 #include "kernels/core/device_choice.h"
 #include "storage/row_schema.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

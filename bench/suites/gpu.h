@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "bench/harness/figure.h"
 #include "kernels/core/device_choice.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/status.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/workload.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

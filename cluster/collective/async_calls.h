@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/collective/blocks.h"
 #include "cluster/link/exchange/exchange.h"
 #include "cluster/schedule/schedule.h"
+#include "strata/status.h"
 
 namespace strata {
 

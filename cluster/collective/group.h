@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/collective/engine.h"
 #include "cluster/link/exchange/exchange.h"
 #include "cluster/link/exchange/reduction.h"
 #include "cluster/schedule/choice.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/link/exchange/exchange.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -14,8 +14,8 @@
 #include <span>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/gpu/gpu_reduction.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/status.h"
 #include "cluster/link/exchange/reduction.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -16,9 +16,9 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/gpu/gpu_group.h"
 #include "kernels/core/cuda_status.cuh"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

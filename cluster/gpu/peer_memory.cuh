@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/gpu/gpu_group.h"
 #include "cluster/gpu/nccl_comm.cuh"
 #include "cluster/gpu/peer_kernel.cuh"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/link/connect/listener.h"
 #include "cluster/link/exchange/exchange.h"
 #include "cluster/tls/tls_context.h"
 #include "cluster/topology/machine_list.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/topology/machine_list.h"
+#include "strata/status.h"
 
 namespace strata {
 

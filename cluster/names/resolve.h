@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

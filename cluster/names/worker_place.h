@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/topology/launcher.h"
 #include "cluster/topology/machine_list.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/status.h"
 #include "cluster/schedule/schedule.h"
+#include "strata/status.h"
 
 namespace strata {
 

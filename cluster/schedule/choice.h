@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/schedule/algorithms.h"
+#include "strata/status.h"
 
 namespace strata {
 

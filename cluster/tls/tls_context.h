@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "cluster/tls/tls_files.h"
+#include "strata/status.h"
 
 struct ssl_ctx_st;
 

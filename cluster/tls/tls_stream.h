@@ -12,8 +12,8 @@
 #include <span>
 #include <string>
 
-#include "base/status.h"
 #include "cluster/tls/tls_context.h"
+#include "strata/status.h"
 
 struct ssl_st;
 

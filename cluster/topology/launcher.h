@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/topology/machine_list.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/topology/machine_list.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "storage/gpu/device_map.h"
 #include "storage/gpu/device_pool.h"
+#include "strata/status.h"
 
 namespace {
 

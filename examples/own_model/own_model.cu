@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/status.h"
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/embedding_group.h"
 #include "storage/gpu/gpu_store.h"
+#include "strata/status.h"
 
 namespace {
 

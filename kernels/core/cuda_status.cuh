@@ -6,8 +6,8 @@
 
 #include <optional>
 
-#include "base/status.h"
 #include "kernels/core/gpu_fault.h"
+#include "strata/status.h"
 
 namespace strata {
 

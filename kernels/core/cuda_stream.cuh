@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/core/exec.h"
+#include "strata/exec.h"
 
 namespace strata {
 

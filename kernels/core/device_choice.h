@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

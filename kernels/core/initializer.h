@@ -7,10 +7,10 @@
 #include <span>
 
 #include "base/hash.h"
-#include "kernels/core/exec.h"
 #include "kernels/core/host_device.h"
-#include "kernels/core/initializer_spec.h"
 #include "kernels/core/math.h"
+#include "strata/exec.h"
+#include "strata/initializer_spec.h"
 
 namespace strata {
 

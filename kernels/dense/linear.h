@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
 #include "kernels/dense/matmul.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "base/status.h"
 #include "kernels/core/math.h"
+#include "strata/status.h"
 
 namespace strata {
 

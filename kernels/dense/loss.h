@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "kernels/core/exec.h"
+#include "strata/exec.h"
 
 namespace strata {
 

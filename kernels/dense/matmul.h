@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

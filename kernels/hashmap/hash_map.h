@@ -14,9 +14,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/exec.h"
-#include "kernels/core/initializer_spec.h"
 #include "kernels/hashmap/map_ref.h"
+#include "strata/exec.h"
+#include "strata/initializer_spec.h"
 
 namespace strata {
 

@@ -23,8 +23,8 @@
 #include <cstdint>
 
 #include "base/hash.h"
-#include "kernels/core/element_type.h"
 #include "kernels/core/host_device.h"
+#include "strata/element_type.h"
 
 namespace strata {
 

@@ -1,9 +1,9 @@
 #include <cub/device/device_radix_sort.cuh>
 
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/residents.h"
 #include "kernels/hashmap/row_device.cuh"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

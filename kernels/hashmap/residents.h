@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/exec.h"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_ref.h"
+#include "strata/exec.h"
 
 namespace strata {
 

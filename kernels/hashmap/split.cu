@@ -1,7 +1,7 @@
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/status.h"
 #include "kernels/optim/gradient_shape.h"
 #include "kernels/optim/row_sum.h"
 #include "kernels/optim/rules.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/element_type.h"
-#include "kernels/core/exec.h"
-#include "kernels/optim/optimizer_spec.h"
+#include "strata/element_type.h"
+#include "strata/exec.h"
+#include "strata/optimizer_spec.h"
 
 namespace strata {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/optim/optimizer_spec.h"
+#include "strata/optimizer_spec.h"
 
 namespace strata {
 

@@ -46,7 +46,7 @@
 #include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
 #include "kernels/optim/learning_rate.h"
-#include "kernels/optim/optimizer_spec.h"
+#include "strata/optimizer_spec.h"
 
 namespace strata {
 

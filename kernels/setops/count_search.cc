@@ -5,7 +5,7 @@
 #include <bit>
 #include <limits>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

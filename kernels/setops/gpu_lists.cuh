@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <span>
 
-#include "base/status.h"
 #include "kernels/setops/block_image.h"
 #include "kernels/setops/gpu_raw.cuh"
 #include "kernels/setops/gpu_sets.cuh"
+#include "strata/status.h"
 
 namespace strata::gpu_sets {
 

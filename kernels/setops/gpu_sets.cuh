@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "kernels/setops/set_list.h"
 #include "kernels/setops/set_metric.h"
+#include "strata/set_list.h"
 
 namespace strata::gpu_sets {
 

@@ -20,11 +20,11 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/setops/block_image.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/top_hits.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

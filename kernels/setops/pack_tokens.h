@@ -5,7 +5,7 @@
 #include <span>
 
 #include "kernels/setops/instruction_set.h"
-#include "kernels/setops/set_list.h"
+#include "strata/set_list.h"
 
 namespace strata {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "base/status.h"
 #include "kernels/setops/add_bits.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

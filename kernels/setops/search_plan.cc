@@ -7,9 +7,9 @@
 #include <numbers>
 #include <numeric>
 
-#include "base/status.h"
 #include "kernels/setops/gpu_sets.h"
 #include "kernels/setops/scan_search.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "base/large_array.h"
-#include "base/status.h"
 #include "kernels/setops/list_starts.h"
-#include "kernels/setops/set_list.h"
+#include "strata/set_list.h"
+#include "strata/status.h"
 
 namespace strata {
 

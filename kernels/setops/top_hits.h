@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/setops/hit_room.h"
-#include "kernels/setops/set_list.h"
 #include "kernels/setops/set_metric.h"
+#include "strata/set_list.h"
 
 namespace strata {
 

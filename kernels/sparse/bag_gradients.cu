@@ -1,12 +1,12 @@
 #include <cuda_runtime.h>
 
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/bag_gradients.h"
 #include "kernels/sparse/block_parts.cuh"
 #include "kernels/sparse/gradient_rows.cuh"
 #include "kernels/sparse/warp_bags.cuh"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -15,10 +15,10 @@
 
 #include <span>
 
-#include "kernels/core/exec.h"
 #include "kernels/sparse/pool_rows.h"
 #include "kernels/sparse/table_group.h"
 #include "kernels/sparse/update.h"
+#include "strata/exec.h"
 
 namespace strata {
 

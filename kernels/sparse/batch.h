@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/exec.h"
 #include "kernels/sparse/table_group.h"
+#include "strata/exec.h"
 
 namespace strata {
 

@@ -1,11 +1,11 @@
 #include <cuda_runtime.h>
 
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/collect_parts.h"
 #include "kernels/sparse/gradient_rows.cuh"
 #include "kernels/sparse/parts.cuh"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -43,10 +43,10 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/exec.h"
 #include "kernels/sparse/partition.h"
 #include "kernels/sparse/table_group.h"
 #include "kernels/sparse/update.h"
+#include "strata/exec.h"
 
 namespace strata {
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/block_parts.cuh"
 #include "kernels/sparse/csr.h"
 #include "kernels/sparse/exclusive_sum.cuh"
 #include "kernels/sparse/warp_bags.cuh"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/exec.h"
 #include "kernels/sparse/batch.h"
 #include "kernels/sparse/table_group.h"
+#include "strata/exec.h"
 
 namespace strata {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "base/hash.h"
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/claims.cuh"
 #include "kernels/sparse/missing_keys.h"
 #include "kernels/sparse/scratch.h"
 #include "kernels/sparse/tile_sums.cuh"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/exec.h"
 #include "kernels/hashmap/hash_map.h"
+#include "strata/exec.h"
 
 namespace strata {
 

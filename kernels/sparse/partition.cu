@@ -2,11 +2,11 @@
 
 #include <bit>
 
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/exclusive_sum.cuh"
 #include "kernels/sparse/partition.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

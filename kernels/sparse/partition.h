@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/hash.h"
-#include "kernels/core/exec.h"
 #include "kernels/core/host_device.h"
+#include "strata/exec.h"
 
 namespace strata {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/block_parts.cuh"
 #include "kernels/sparse/elements.cuh"
 #include "kernels/sparse/partition.h"
 #include "kernels/sparse/pool_rows.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

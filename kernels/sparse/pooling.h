@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/exec.h"
+#include "strata/exec.h"
 
 namespace strata {
 

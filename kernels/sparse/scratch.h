@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

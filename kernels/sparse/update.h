@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/exec.h"
-#include "kernels/optim/optimizer_spec.h"
 #include "kernels/sparse/batch.h"
 #include "kernels/sparse/pool_rows.h"
+#include "strata/exec.h"
+#include "strata/optimizer_spec.h"
 
 namespace strata {
 

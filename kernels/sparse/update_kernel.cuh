@@ -7,7 +7,6 @@
 #include <bit>
 #include <type_traits>
 
-#include "base/status.h"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/core/math.h"
 #include "kernels/hashmap/row_device.cuh"
@@ -19,6 +18,7 @@
 #include "kernels/sparse/parts.cuh"
 #include "kernels/sparse/sum_often.cuh"
 #include "kernels/sparse/update.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "proto/format/digest.h"
 #include "proto/wire/shard_map.h"
+#include "strata/status.h"
 
 namespace strata::format {
 

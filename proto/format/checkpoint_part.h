@@ -27,10 +27,10 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "proto/format/digest.h"
 #include "proto/wire/element_types.h"
 #include "proto/wire/optimizer_extension.h"
+#include "strata/status.h"
 
 namespace strata::format {
 

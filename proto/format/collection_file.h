@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
 #include "proto/wire/collection_payload.h"
+#include "strata/status.h"
 
 namespace strata::format {
 

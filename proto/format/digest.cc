@@ -4,8 +4,8 @@
 
 #include <charconv>
 
-#include "base/status.h"
 #include "base/xxh3.h"
+#include "strata/status.h"
 
 namespace strata::format {
 

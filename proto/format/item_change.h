@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::format {
 

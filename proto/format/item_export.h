@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "proto/format/digest.h"
+#include "strata/status.h"
 
 namespace strata::format {
 

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::format {
 

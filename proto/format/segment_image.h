@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "base/large_array.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::format {
 

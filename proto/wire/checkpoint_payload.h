@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/message_port.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::wire {
 

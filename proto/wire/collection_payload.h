@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/message_port.h"
-#include "base/status.h"
 #include "proto/wire/header.h"
+#include "strata/status.h"
 
 namespace strata::wire {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/message_port.h"
-#include "base/status.h"
 #include "proto/wire/element_types.h"
 #include "proto/wire/header.h"
 #include "proto/wire/optimizer_extension.h"
+#include "strata/status.h"
 
 namespace strata::wire {
 

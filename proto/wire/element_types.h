@@ -1,15 +1,15 @@
 // What rows of a table are stored as, where that is not fp32: behind its optimizer's extension (if
 // there is one), on the wire and in a checkpoint's part.
 //
-//   | 254 u8 | value type u8 | state type u8 |    numbers of kernels/core/element_type.h
+//   | 254 u8 | value type u8 | state type u8 |    numbers of include/strata/element_type.h
 //
 // No name has 254 bytes, so that a reader that does not know it refuses the whole definition.
 #pragma once
 
 #include <cstdint>
 
-#include "base/status.h"
 #include "proto/wire/bytes.h"
+#include "strata/status.h"
 
 namespace strata::wire {
 

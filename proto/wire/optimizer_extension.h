@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/status.h"
 #include "proto/wire/bytes.h"
+#include "strata/status.h"
 
 namespace strata::wire {
 

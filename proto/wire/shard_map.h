@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "base/message_port.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::wire {
 

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "proto/wire/collection_payload.h"
 #include "ps/client/lane_exchange.h"
-#include "storage/itemset/document.h"
 #include "storage/itemset/item_filter.h"
 #include "storage/itemset/merge_answers.h"
 #include "storage/table_spec.h"
+#include "strata/document.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "proto/wire/commands.h"
+#include "strata/status.h"
 
 namespace strata {
 

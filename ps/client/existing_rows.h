@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "ps/client/lane_exchange.h"
 #include "storage/table_spec.h"
+#include "strata/status.h"
 
 namespace strata {
 

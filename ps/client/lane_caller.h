@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
-#include "base/status.h"
 #include "proto/wire/commands.h"
+#include "strata/status.h"
 
 namespace strata {
 

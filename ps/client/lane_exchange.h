@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
-#include "base/status.h"
 #include "proto/wire/commands.h"
 #include "proto/wire/shard_map.h"
+#include "strata/status.h"
 
 namespace strata {
 

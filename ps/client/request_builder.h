@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "base/status.h"
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
 #include "ps/client/request.h"
+#include "strata/status.h"
 
 namespace strata::client {
 

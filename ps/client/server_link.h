@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "proto/wire/commands.h"
 #include "proto/wire/shard_map.h"
+#include "strata/status.h"
 
 namespace strata::client {
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "proto/wire/shard_map.h"
 #include "storage/row_schema.h"
+#include "strata/status.h"
 
 namespace strata::client {
 

@@ -5,8 +5,8 @@
 
 #include <unordered_map>
 
-#include "base/status.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata::client {
 

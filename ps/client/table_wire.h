@@ -1,9 +1,9 @@
 // Between storage's TableSpec and its form on the wire. Used by client and server.
 #pragma once
 
-#include "base/status.h"
 #include "proto/wire/commands.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "ps/shard/lane_state.h"
+#include "strata/status.h"
 
 namespace strata {
 

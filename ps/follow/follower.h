@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "proto/wire/shard_map.h"
 #include "ps/follow/item_copy.h"
 #include "ps/follow/peers.h"
 #include "ps/shard/collection_copies.h"
+#include "strata/status.h"
 
 namespace strata {
 

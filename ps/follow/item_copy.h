@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/status.h"
 #include "proto/wire/collection_payload.h"
 #include "proto/wire/commands.h"
 #include "storage/itemset/item_set.h"
+#include "strata/status.h"
 
 namespace strata {
 

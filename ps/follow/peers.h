@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "ps/client/remote_store.h"
+#include "strata/status.h"
 
 namespace strata {
 

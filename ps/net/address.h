@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::net {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "ps/net/bell.h"
 #include "ps/net/link.h"
+#include "strata/status.h"
 
 namespace strata::net {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/message_port.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::net {
 

@@ -11,8 +11,8 @@
 #include <span>
 
 #include "base/file/owned_fd.h"
-#include "base/status.h"
 #include "ps/net/byte_ring.h"
+#include "strata/status.h"
 
 namespace strata::net {
 

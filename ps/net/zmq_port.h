@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/message_port.h"
-#include "base/status.h"
 #include "ps/net/zmq_port.h"
+#include "strata/status.h"
 
 namespace strata::net {
 

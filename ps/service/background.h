@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "base/status.h"
 #include "base/thread/thread.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "ps/service/lane_thread.h"
 #include "ps/shard/lane_state.h"
+#include "strata/status.h"
 
 namespace strata {
 

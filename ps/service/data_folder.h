@@ -10,10 +10,10 @@
 #include "base/file/disk.h"
 #include "base/file/file_lock.h"
 #include "base/file/replaceable_file.h"
-#include "base/status.h"
 #include "proto/format/server_identity.h"
 #include "ps/shard/boot_identity.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

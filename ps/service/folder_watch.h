@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

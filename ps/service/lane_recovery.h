@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "ps/service/lane.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

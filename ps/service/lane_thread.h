@@ -15,13 +15,13 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
-#include "base/status.h"
 #include "ps/service/background.h"
 #include "ps/service/lane.h"
 #include "ps/service/log_syncer.h"
 #include "ps/shard/arrived_queue.h"
 #include "ps/shard/lane_metrics.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

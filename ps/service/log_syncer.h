@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "base/status.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "storage/gpu/gpu_tables.h"
 #include "storage/itemset/item_gpu.h"
 #include "storage/itemset/planned_search.h"
+#include "strata/status.h"
 
 namespace strata {
 

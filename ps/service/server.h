@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "ps/service/table_factory.h"
 #include "storage/itemset/planned_search.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/metrics.h"
-#include "base/status.h"
 #include "ps/service/control_service.h"
+#include "strata/status.h"
 
 namespace strata {
 

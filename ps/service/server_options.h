@@ -1,9 +1,9 @@
 // From cluster.toml and flags to a server's options.
 #pragma once
 
-#include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "ps/service/server.h"
+#include "strata/status.h"
 
 namespace strata {
 

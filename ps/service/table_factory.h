@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/core/device_choice.h"
 #include "storage/gpu/gpu_tables.h"
 #include "storage/memory/local_table.h"
@@ -16,6 +15,7 @@
 #include "storage/tiered/policy.h"
 #include "storage/tiered/tier_executor.h"
 #include "storage/tiered/warm_shares.h"
+#include "strata/status.h"
 
 namespace strata {
 

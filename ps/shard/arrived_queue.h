@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
-#include "base/status.h"
 #include "ps/shard/credits.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "base/status.h"
 #include "proto/wire/collection_payload.h"
 #include "storage/itemset/item_set.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "proto/format/lane_image.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

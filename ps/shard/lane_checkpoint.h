@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/file/disk.h"
 #include "base/file/replaceable_file.h"
-#include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/wire/cut_limit.h"
 #include "proto/wire/shard_map.h"
@@ -25,6 +24,7 @@
 #include "storage/checkpoint/part_writer.h"
 #include "storage/log/log.h"
 #include "storage/memory/local_table.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "proto/format/item_change.h"
 #include "proto/wire/collection_payload.h"
 #include "proto/wire/header.h"
@@ -25,6 +24,7 @@
 #include "ps/shard/dedup_window.h"
 #include "storage/itemset/logged_item_set.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/metrics.h"
-#include "base/status.h"
 #include "proto/wire/commands.h"
 #include "storage/memory/local_table.h"
+#include "strata/status.h"
 
 namespace strata {
 

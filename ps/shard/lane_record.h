@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "base/message_port.h"
-#include "base/status.h"
 #include "proto/format/digest.h"
 #include "proto/wire/header.h"
 #include "ps/shard/dedup_window.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/message_port.h"
 #include "base/out_of_memory.h"
-#include "base/status.h"
 #include "proto/wire/commands.h"
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
@@ -33,6 +32,7 @@
 #include "ps/shard/step_barrier.h"
 #include "storage/log/log.h"
 #include "storage/memory/local_table.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "proto/format/lane_image.h"
 #include "proto/wire/header.h"
 #include "ps/shard/dedup_window.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata {
 

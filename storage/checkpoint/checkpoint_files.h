@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/checkpoint/checkpointer.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "proto/wire/shard_map.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/memory/local_table.h"
+#include "strata/status.h"
 
 namespace strata {
 

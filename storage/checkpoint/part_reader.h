@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/format/checkpoint_part.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -16,10 +16,10 @@
 
 #include "base/file/disk.h"
 #include "base/file/page_buffer.h"
-#include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/format/checkpoint_part.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "base/status.h"
 #include "proto/format/checkpoint_part.h"
 #include "storage/table_spec.h"
+#include "strata/status.h"
 
 namespace strata {
 

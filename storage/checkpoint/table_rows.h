@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/sparse/pool_rows.h"
 #include "kernels/sparse/table_group.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata {
 

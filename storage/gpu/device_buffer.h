@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

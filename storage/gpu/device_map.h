@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/status.h"
-#include "kernels/core/exec.h"
 #include "kernels/hashmap/map_ref.h"
 #include "storage/gpu/device_pool.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

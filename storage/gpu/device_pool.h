@@ -10,8 +10,8 @@
 #include <mutex>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/memory/pool_shares.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/status.h"
 #include "kernels/sparse/batch.h"
 #include "storage/gpu/device_buffer.h"
+#include "strata/status.h"
 
 namespace strata {
 

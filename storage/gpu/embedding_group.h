@@ -24,14 +24,14 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
 #include "kernels/sparse/bag_gradients.h"
 #include "kernels/sparse/pool_rows.h"
 #include "storage/gpu/bag_batch.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/group_batch.h"
 #include "storage/memory/local_store.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,9 +7,9 @@
 
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/cuda_stream.cuh"
-#include "kernels/core/exec.h"
 #include "kernels/hashmap/residents.h"
 #include "storage/gpu/distinct_buffers.h"
+#include "strata/exec.h"
 
 namespace strata {
 

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "kernels/core/exec.h"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/sparse/batch.h"
 #include "kernels/sparse/update.h"
@@ -15,6 +14,7 @@
 #include "storage/gpu/pinned_pool.h"
 #include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
+#include "strata/exec.h"
 
 namespace strata {
 

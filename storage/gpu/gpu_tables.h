@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/hashmap/residents.h"
 #include "storage/memory/lower_table.h"
+#include "strata/status.h"
 
 namespace strata {
 

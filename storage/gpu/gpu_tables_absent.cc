@@ -1,6 +1,6 @@
 // Of a build without CUDA.
-#include "base/status.h"
 #include "storage/gpu/gpu_tables.h"
+#include "strata/status.h"
 
 namespace strata {
 

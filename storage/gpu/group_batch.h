@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
-#include "kernels/optim/optimizer_spec.h"
 #include "kernels/sparse/misses.h"
 #include "kernels/sparse/update.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/distinct_buffers.h"
 #include "storage/gpu/lent_tables.h"
+#include "strata/exec.h"
+#include "strata/optimizer_spec.h"
+#include "strata/status.h"
 
 namespace strata {
 

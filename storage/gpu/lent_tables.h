@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
 #include "kernels/sparse/table_group.h"
 #include "storage/memory/local_store.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

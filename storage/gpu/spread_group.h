@@ -27,11 +27,11 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
 #include "kernels/sparse/collect_parts.h"
 #include "storage/gpu/bag_batch.h"
 #include "storage/memory/local_store.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

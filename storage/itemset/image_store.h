@@ -18,11 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "proto/format/item_manifest.h"
 #include "storage/itemset/item_set.h"
 #include "storage/rocks/record_store.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -10,9 +10,9 @@
 
 #include "base/file/disk.h"
 #include "base/file/file_lock.h"
-#include "base/status.h"
 #include "proto/format/item_export.h"
-#include "storage/itemset/document.h"
+#include "strata/document.h"
+#include "strata/status.h"
 
 namespace strata {
 

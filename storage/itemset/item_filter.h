@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/itemset/segment.h"
+#include "strata/status.h"
 
 namespace strata {
 

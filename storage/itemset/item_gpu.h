@@ -15,9 +15,9 @@
 #include <string>
 #include <thread>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
+#include "strata/status.h"
 
 namespace strata {
 

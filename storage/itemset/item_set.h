@@ -24,13 +24,13 @@
 #include <thread>
 #include <vector>
 
-#include "base/status.h"
-#include "storage/itemset/document.h"
 #include "storage/itemset/gpu_copy.h"
 #include "storage/itemset/item_filter.h"
 #include "storage/itemset/locations.h"
 #include "storage/itemset/planned_search.h"
 #include "storage/itemset/segment.h"
+#include "strata/document.h"
+#include "strata/status.h"
 
 namespace strata {
 

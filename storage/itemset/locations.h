@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 #include "base/seeded_hash.h"
-#include "kernels/setops/set_list.h"
+#include "strata/set_list.h"
 
 namespace strata {
 

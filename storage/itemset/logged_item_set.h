@@ -18,13 +18,13 @@
 #include <span>
 #include <string>
 
-#include "base/status.h"
 #include "base/thread/side_thread.h"
 #include "proto/format/item_change.h"
 #include "storage/itemset/image_store.h"
 #include "storage/itemset/item_set.h"
 #include "storage/log/log.h"
 #include "storage/rocks/record_store.h"
+#include "strata/status.h"
 
 namespace strata {
 

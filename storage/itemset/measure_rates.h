@@ -2,10 +2,10 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/setops/search_plan.h"
 #include "storage/itemset/item_gpu.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
 #include "kernels/setops/search_plan.h"
 #include "kernels/setops/top_hits.h"
 #include "storage/itemset/search_pace.h"
+#include "strata/status.h"
 
 namespace strata {
 

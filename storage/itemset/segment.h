@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/setops/set_block.h"
 #include "proto/format/segment_image.h"
-#include "storage/itemset/document.h"
 #include "storage/itemset/token_numbers.h"
+#include "strata/document.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -10,8 +10,8 @@
 #include "base/file/npy_numbers.h"
 #include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "storage/itemset/document.h"
 #include "storage/itemset/item_export.h"
+#include "strata/document.h"
 
 namespace strata {
 namespace {

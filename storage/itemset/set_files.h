@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

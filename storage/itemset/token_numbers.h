@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/setops/set_block.h"
-#include "kernels/setops/set_list.h"
+#include "strata/set_list.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

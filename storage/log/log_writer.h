@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "storage/log/log.h"
 #include "storage/log/old_segments.h"
 #include "storage/log/spare_segment.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/log/log.h"
 #include "storage/log/segment_files.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

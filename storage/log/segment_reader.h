@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "proto/format/log_format.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

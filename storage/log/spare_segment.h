@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "storage/log/log.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -27,11 +27,11 @@
 #include <vector>
 
 #include "base/seeded_hash.h"
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/pages.h"
 #include "storage/memory/row_slabs.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -26,11 +26,11 @@
 #include <vector>
 
 #include "base/seeded_hash.h"
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/pages.h"
 #include "storage/row_schema.h"
+#include "strata/status.h"
 
 namespace strata {
 

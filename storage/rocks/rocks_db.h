@@ -15,8 +15,8 @@
 #include <span>
 #include <string>
 
-#include "base/status.h"
 #include "storage/row_schema.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/status.h"
 #include "storage/row_schema.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

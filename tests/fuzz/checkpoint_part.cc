@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/little_endian.h"
-#include "base/status.h"
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
+#include "strata/status.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/sim_disk.h"
 

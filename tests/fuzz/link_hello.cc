@@ -3,9 +3,9 @@
 #include <span>
 #include <string>
 
-#include "base/status.h"
 #include "cluster/link/connect/frame.h"
 #include "cluster/link/connect/handshake.h"
+#include "strata/status.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace strata::fuzz {

@@ -2,8 +2,8 @@
 #include <span>
 #include <string>
 
-#include "base/status.h"
 #include "cluster/link/regroup/regroup_message.h"
+#include "strata/status.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace strata::fuzz {

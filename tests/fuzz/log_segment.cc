@@ -3,10 +3,10 @@
 #include <span>
 #include <string>
 
-#include "base/status.h"
 #include "proto/format/log_format.h"
 #include "storage/log/log.h"
 #include "storage/log/segment_files.h"
+#include "strata/status.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/sim_disk.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/hash.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace strata::fuzz {

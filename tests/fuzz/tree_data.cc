@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
+#include "strata/status.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/npy_text.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/tree_model_use.h"
 #include "worker/gbdt/model/lightgbm_text.h"

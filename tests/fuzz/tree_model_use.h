@@ -1,7 +1,7 @@
 // What a fuzz target does with a model of trees that a reader has taken.
 #pragma once
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/model/tree_model.h"
 
 namespace strata::fuzz {

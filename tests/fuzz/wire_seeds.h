@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/proto/wire_samples.h"
 

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::sim {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/soak/report.h"
 #include "tests/soak/service_check.h"
 #include "tests/soak/soak_servers.h"

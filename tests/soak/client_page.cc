@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 

@@ -13,8 +13,8 @@
 #include <span>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "proto/format/log_format.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 namespace {

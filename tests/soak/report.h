@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/soak/findings.h"
 
 namespace strata::soak {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/soak/soak_servers.h"
 
 namespace strata::soak {

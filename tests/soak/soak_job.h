@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/soak/service_check.h"
 #include "tests/soak/soak_servers.h"
 

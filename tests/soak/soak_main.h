@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/settings/settings.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/soak/report.h"
 
 namespace strata::soak {

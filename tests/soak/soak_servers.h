@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_folder.h"
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::test {
 

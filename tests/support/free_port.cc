@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/support/abstract_address.h"
 
 namespace strata {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/memory/local_table.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/support/wait_until.h"
 
 namespace strata {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tools/admin/request.h"
 
 namespace strata::admin {

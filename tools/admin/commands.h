@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tools/admin/request.h"
 
 namespace strata::admin {

@@ -1,4 +1,4 @@
-#include "base/status.h"
+#include "strata/status.h"
 #include "tools/admin/commands.h"
 
 namespace strata::admin {

@@ -48,7 +48,7 @@ target_compile_options(strata_flags INTERFACE
     --expt-relaxed-constexpr -diag-suppress=2810 -DFMT_USE_CONSTEXPR=1>)
 # nvcc takes `status = F();` for an unused [[nodiscard]] Status: warning 2810. fmt 9 leaves constexpr
 # out for nvcc, whose today's form does it well.
-target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
 if(STRATA_FAILPOINTS)
   target_compile_definitions(strata_flags INTERFACE STRATA_FAILPOINTS)  # base/failpoint.h
 endif()

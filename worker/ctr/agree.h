@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/dense/matmul.h"
+#include "strata/status.h"
 #include "worker/ctr/model_kind.h"
 #include "worker/data/batch.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 #include "worker/data/text_counts.h"
 
 namespace strata {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "cluster/collective/group.h"
 #include "storage/table.h"
+#include "strata/status.h"
 #include "worker/ctr/ctr_model.h"
 
 namespace strata {

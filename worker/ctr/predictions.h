@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/collective/group.h"
 #include "storage/table.h"
+#include "strata/status.h"
 #include "worker/ctr/ctr_model.h"
 #include "worker/ctr/metrics.h"
 #include "worker/ctr/pending.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/checkpoint/checkpointer.h"
+#include "strata/status.h"
 #include "worker/ctr/trainer.h"
 
 namespace strata {

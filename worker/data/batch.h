@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/seeded_hash.h"
-#include "base/status.h"
 #include "storage/row_schema.h"
+#include "strata/status.h"
 #include "worker/data/bad_rows.h"
 
 namespace strata {

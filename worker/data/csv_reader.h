@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/data/bad_lines.h"
 #include "worker/data/columns.h"
 #include "worker/data/csv_line.h"

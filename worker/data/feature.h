@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/data/batch.h"
 #include "worker/data/columns.h"
 #include "worker/data/csv_reader.h"

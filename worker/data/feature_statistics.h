@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/data_spec.h"
 #include "worker/data/text_counts.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/data/data_spec.h"
 
 namespace strata {

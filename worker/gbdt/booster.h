@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/tree/gradient/exact_sum.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/data_scores.h"
 #include "worker/gbdt/engine/tree_engine.h"

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/model/tree_model.h"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/large_array.h"
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/tree/grow/grown_tree.h"
 #include "kernels/tree/score/gpu_scores.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 
 namespace strata {

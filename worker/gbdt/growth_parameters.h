@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/parameter_conflicts.h"
 #include "worker/gbdt/parameters.h"
 

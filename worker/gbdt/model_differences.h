@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/parameters.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/model/tree_model.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "kernels/tree/gradient/fixed_point.h"
 #include "kernels/tree/split/split.h"
+#include "strata/status.h"
 #include "worker/data/data_spec.h"
 #include "worker/gbdt/data/bin_mapper.h"
 

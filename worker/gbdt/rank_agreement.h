@@ -1,8 +1,8 @@
 // Ranks that train one model must want the same one.
 #pragma once
 
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 

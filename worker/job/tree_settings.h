@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/settings/settings.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/job/job.h"
 
 namespace strata {

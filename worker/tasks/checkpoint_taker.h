@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "storage/checkpoint/checkpointer.h"
+#include "strata/status.h"
 #include "worker/ctr/trainer.h"
 
 namespace strata {

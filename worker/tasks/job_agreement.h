@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 #include "worker/job/job.h"
 #include "worker/tasks/job_data.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 #include "worker/ctr/ctr_model.h"
 #include "worker/data/batch.h"
 #include "worker/data/feature.h"

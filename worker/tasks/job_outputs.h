@@ -1,7 +1,7 @@
 // What a task of a job that trains no trees writes: checked before the work.
 #pragma once
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/tasks/tasks.h"
 
 namespace strata {

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "cluster/link/links.h"
+#include "strata/status.h"
 #include "worker/tasks/session.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/ctr/model_file.h"
 #include "worker/job/job.h"
 

@@ -10,8 +10,8 @@
 #include "base/file/output_file.h"
 #include "base/log.h"
 #include "base/settings/settings.h"
-#include "base/status.h"
 #include "cluster/cluster_config.h"
+#include "strata/status.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/job/job.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/ctr/metrics.h"
 #include "worker/ctr/scorer.h"
 #include "worker/data/batch.h"

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/collective/group.h"
 #include "storage/checkpoint/checkpointer.h"
+#include "strata/status.h"
 #include "worker/ctr/trainer.h"
 
 namespace strata {

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "cluster/collective/group.h"
 #include "ps/client/server_wait.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "storage/table.h"
+#include "strata/status.h"
 #include "worker/job/job.h"
 
 namespace strata {

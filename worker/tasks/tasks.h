@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/ctr/metrics.h"
 #include "worker/tasks/options.h"
 #include "worker/tasks/progress.h"

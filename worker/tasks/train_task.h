@@ -1,7 +1,7 @@
 // The task "train" of strata-worker.
 #pragma once
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/tasks/tasks.h"
 
 namespace strata {

@@ -7,7 +7,7 @@
 
 #include "base/http/http_server.h"
 #include "base/log.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/tasks/options.h"
 #include "worker/tasks/session.h"
 #include "worker/tasks/status_board.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "bench/suites/collective/rank_set.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

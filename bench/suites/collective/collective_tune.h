@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/schedule/choice.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "bench/harness/scratch_folder.h"
 #include "bench/peers/rank_orders.h"
 #include "cluster/link/connect/listener.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

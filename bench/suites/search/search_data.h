@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "base/status.h"
 #include "bench/suites/search/set_documents.h"
 #include "kernels/setops/top_hits.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

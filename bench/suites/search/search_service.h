@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "bench/harness/figure.h"
 #include "bench/suites/search/search_data.h"
 #include "kernels/setops/top_hits.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -9,11 +9,11 @@
 
 #include "base/large_array.h"
 #include "base/random.h"
-#include "base/status.h"
 #include "kernels/setops/block_image.h"
 #include "kernels/setops/set_block.h"
-#include "kernels/setops/set_list.h"
-#include "storage/itemset/document.h"
+#include "strata/document.h"
+#include "strata/set_list.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/row_schema.h"
 #include "storage/table_spec.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "bench/suites/tiered/tiered_load.h"
 #include "storage/memory/local_table.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

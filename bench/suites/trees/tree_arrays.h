@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::bench {
 

@@ -10,9 +10,9 @@
 #include <set>
 #include <string>
 
-#include "base/status.h"
 #include "cluster/link/connect/listener.h"
 #include "cluster/link/connect/session.h"
+#include "strata/status.h"
 
 namespace strata::link_internal {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/status.h"
 #include "cluster/link/connect/listener.h"
 #include "cluster/tls/tls_stream.h"
+#include "strata/status.h"
 
 namespace strata::link_internal {
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file/owned_fd.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

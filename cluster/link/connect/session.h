@@ -10,11 +10,11 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/link/connect/connection.h"
 #include "cluster/link/connect/frame.h"
 #include "cluster/link/connect/handshake.h"
 #include "cluster/tls/tls_context.h"
+#include "strata/status.h"
 
 namespace strata::link_internal {
 

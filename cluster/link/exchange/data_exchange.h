@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/link/exchange/data_progress.h"
 #include "cluster/link/exchange/exchange.h"
 #include "cluster/link/exchange/exchange_parts.h"
 #include "cluster/tls/tls_stream.h"
+#include "strata/status.h"
 
 namespace strata {
 

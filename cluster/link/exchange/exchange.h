@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/link/exchange/reduction.h"
 #include "cluster/schedule/algorithms.h"
+#include "strata/status.h"
 
 namespace strata {
 

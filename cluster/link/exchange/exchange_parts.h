@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/link/exchange/exchange.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/link/exchange/data_exchange.h"
 #include "cluster/link/exchange/exchange.h"
 #include "cluster/link/exchange/shared_ring.h"
+#include "strata/status.h"
 
 namespace strata {
 

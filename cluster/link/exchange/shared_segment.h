@@ -16,9 +16,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
 #include "cluster/link/connect/listener.h"
 #include "cluster/link/exchange/shared_ring.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/link/links.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/link/connect/session.h"
 #include "cluster/link/links.h"
 #include "cluster/link/regroup/ballot.h"
+#include "strata/status.h"
 
 namespace strata::link_internal {
 

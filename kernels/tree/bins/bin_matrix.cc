@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <span>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/tree/bins/bin_matrix.h"
 #include "kernels/tree/split/feature_shape.h"
+#include "strata/status.h"
 
 namespace strata {
 

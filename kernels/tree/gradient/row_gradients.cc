@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "base/status.h"
 #include "kernels/core/math.h"
 #include "kernels/tree/gradient/losses.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

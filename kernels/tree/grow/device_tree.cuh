@@ -9,11 +9,11 @@
 #include <cstdint>
 
 #include "base/hash.h"
-#include "base/status.h"
 #include "kernels/tree/gradient/fixed_point.h"
 #include "kernels/tree/grow/growth.h"
 #include "kernels/tree/split/feature_shape.h"
 #include "kernels/tree/split/node_draw.h"
+#include "strata/status.h"
 
 namespace strata::gpu_tree {
 

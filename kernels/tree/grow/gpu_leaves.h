@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/tree/bins/bin_matrix.h"
 #include "kernels/tree/gradient/fixed_point.h"
 #include "kernels/tree/split/split_search.h"
+#include "strata/status.h"
 
 namespace strata {
 

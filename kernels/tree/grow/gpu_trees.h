@@ -12,7 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/tree/bins/bin_matrix.h"
 #include "kernels/tree/bins/gpu_bins.h"
 #include "kernels/tree/gradient/exact_sum.h"
@@ -22,6 +21,7 @@
 #include "kernels/tree/grow/grown_tree.h"
 #include "kernels/tree/grow/growth.h"
 #include "kernels/tree/grow/percentile.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/tree/gradient/query_gain.h"
 #include "kernels/tree/metric/metric_loss.h"
+#include "strata/status.h"
 
 namespace strata {
 

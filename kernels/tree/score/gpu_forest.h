@@ -7,10 +7,10 @@
 #include <memory>
 #include <span>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/tree/bins/gpu_bins.h"
 #include "kernels/tree/score/forest.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 
-#include "base/status.h"
 #include "kernels/tree/bins/bin_matrix.h"
 #include "kernels/tree/grow/grown_tree.h"
 #include "kernels/tree/split/feature_shape.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/optim/optimizer_spec.h"
+#include "strata/optimizer_spec.h"
 
 namespace strata {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/setops/set_list.h"
 #include "kernels/setops/top_hits.h"
+#include "strata/set_list.h"
 
 namespace strata::test {
 

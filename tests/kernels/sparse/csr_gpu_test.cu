@@ -2,8 +2,8 @@
 #include <memory>
 #include <random>
 
-#include "kernels/core/exec.h"
 #include "kernels/sparse/csr.h"
+#include "strata/exec.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/core/exec.h"
 #include "kernels/sparse/partition.h"
 #include "proto/wire/shard_map.h"
+#include "strata/exec.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "ps/client/remote_store.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 

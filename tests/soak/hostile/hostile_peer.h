@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/status.h"
 #include "proto/format/item_change.h"
 #include "proto/wire/shard_map.h"
 #include "ps/client/remote_store.h"
+#include "strata/status.h"
 #include "tests/soak/hostile/raw_line.h"
 
 namespace strata::soak {

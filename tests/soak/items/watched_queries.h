@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/setops/top_hits.h"
-#include "storage/itemset/document.h"
+#include "strata/document.h"
 
 namespace strata::soak {
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "tests/soak/links/raw_socket.h"
 
 namespace strata::soak {

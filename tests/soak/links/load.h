@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 

@@ -8,8 +8,8 @@
 
 #include "base/thread/work_pool.h"
 #include "kernels/setops/set_block.h"
-#include "kernels/setops/set_list.h"
 #include "kernels/setops/top_hits.h"
+#include "strata/set_list.h"
 #include "tests/soak/sets/set_searchers.h"
 
 namespace strata::soak {

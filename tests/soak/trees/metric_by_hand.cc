@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::soak {
 namespace {

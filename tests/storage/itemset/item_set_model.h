@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "storage/itemset/document.h"
 #include "storage/itemset/item_filter.h"
+#include "strata/document.h"
 #include "tests/kernels/setops/random_sets.h"
 
 namespace strata::test {

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "storage/itemset/document.h"
+#include "strata/document.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/gbdt/npy_text.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/settings/settings_value.h"
 #include "ps/client/collections.h"
-#include "storage/itemset/document.h"
 #include "storage/itemset/set_files.h"
+#include "strata/document.h"
 #include "tools/admin/text/parse_whole.h"
 
 namespace strata::admin {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tools/admin/collection/collection_request.h"
 
 namespace strata::admin {

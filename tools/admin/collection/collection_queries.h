@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "ps/client/collections.h"
 #include "storage/itemset/set_files.h"
+#include "strata/status.h"
 #include "tools/admin/request.h"
 
 namespace strata::admin {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
-#include "storage/itemset/document.h"
+#include "strata/document.h"
+#include "strata/status.h"
 
 namespace strata::admin {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "ps/client/collections.h"
+#include "strata/status.h"
 #include "tools/admin/collection/document_progress.h"
 
 namespace strata::admin {

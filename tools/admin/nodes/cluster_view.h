@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/cluster_config.h"
+#include "strata/status.h"
 #include "tools/admin/request.h"
 
 namespace strata::admin {

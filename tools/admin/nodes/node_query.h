@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "proto/control/control.pb.h"
+#include "strata/status.h"
 
 namespace strata::admin {
 

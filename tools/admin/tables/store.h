@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "ps/client/remote_store.h"
+#include "strata/status.h"
 #include "tools/admin/request.h"
 
 namespace strata::admin {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::admin {
 

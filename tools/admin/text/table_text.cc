@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata::admin {
 namespace {

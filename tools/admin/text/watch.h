@@ -1,7 +1,7 @@
 // strata-admin --watch: a command again and again.
 #pragma once
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "tools/admin/request.h"
 
 namespace strata::admin {

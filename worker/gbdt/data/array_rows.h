@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/row_source.h"
 

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/tree/score/forest.h"
 #include "kernels/tree/split/split_search.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/bound_grid.h"
 
 namespace strata {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/row_source.h"
 
 namespace strata {

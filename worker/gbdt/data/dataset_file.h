@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "base/thread/work_pool.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 
 namespace strata {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/category_texts.h"
 #include "worker/gbdt/data/row_share.h"

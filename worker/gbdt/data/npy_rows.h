@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/row_source.h"
 

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "cluster/collective/group.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/tree/bins/gpu_bins.h"
+#include "strata/status.h"
 #include "worker/data/bad_rows.h"
 #include "worker/data/line_reader.h"
 #include "worker/gbdt/data/category_texts.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/data/line_reader.h"
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/row_source.h"

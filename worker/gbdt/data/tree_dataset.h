@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/tree/bins/bin_matrix.h"
 #include "kernels/tree/bins/gpu_bins.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/row_share.h"
 #include "worker/gbdt/data/row_source.h"

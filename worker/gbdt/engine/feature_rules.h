@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/tree/grow/growth.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 

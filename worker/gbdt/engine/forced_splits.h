@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/grower/grower.h"
 #include "worker/gbdt/parameters.h"

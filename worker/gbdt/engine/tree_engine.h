@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "cluster/collective/group.h"
 #include "kernels/tree/gradient/exact_sum.h"
 #include "kernels/tree/grow/gpu_trees.h"
 #include "kernels/tree/grow/grown_tree.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/objective/objective.h"
 #include "worker/gbdt/parameters.h"

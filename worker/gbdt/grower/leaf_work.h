@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/tree/grow/gpu_leaves.h"
 #include "kernels/tree/grow/grown_tree.h"
+#include "strata/status.h"
 #include "worker/gbdt/grower/histogram_builder.h"
 #include "worker/gbdt/grower/leaf_rows.h"
 

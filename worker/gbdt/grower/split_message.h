@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/collective/group.h"
 #include "kernels/tree/split/split_search.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/model/tree_model.h"
 
 namespace strata {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/file/disk.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/model/tree_model.h"
 
 namespace strata {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/tree/bins/category.h"
 #include "kernels/tree/split/split_search.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/bin_mapper.h"
 
 namespace strata {

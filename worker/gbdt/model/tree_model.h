@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/model/tree.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/model/tree_model.h"
 
 namespace strata {

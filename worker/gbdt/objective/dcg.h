@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "kernels/tree/gradient/ranking_losses.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 

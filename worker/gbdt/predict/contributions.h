@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/model/tree.h"
 
 namespace strata {

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
 #include "kernels/core/device_choice.h"
 #include "kernels/tree/score/gpu_forest.h"
+#include "strata/status.h"
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/predict/contributions.h"

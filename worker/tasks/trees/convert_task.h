@@ -1,7 +1,7 @@
 // The task convert: a model of one format written in another.
 #pragma once
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/tasks/trees/tree_task.h"
 

@@ -1,8 +1,8 @@
 // The task evaluate: a model's metrics on data.
 #pragma once
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
+#include "strata/status.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/tasks/trees/tree_task.h"
 

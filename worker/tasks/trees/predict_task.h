@@ -1,8 +1,8 @@
 // The task predict: one line of predictions a row of the data.
 #pragma once
 
-#include "base/status.h"
 #include "base/thread/work_pool.h"
+#include "strata/status.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/gbdt/predict/predictor.h"

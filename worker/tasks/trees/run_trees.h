@@ -1,7 +1,7 @@
 // The tasks of boosted trees in strata-worker, from the options to what is shown of the result.
 #pragma once
 
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/tasks/options.h"
 
 namespace strata {

@@ -7,7 +7,7 @@
 
 #include "base/file/disk.h"
 #include "base/file/output_file.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/parameters.h"
 
 namespace strata {

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "base/file/disk.h"
-#include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "cluster/collective/group.h"
 #include "cluster/link/links.h"
+#include "strata/status.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/tasks/session.h"
 

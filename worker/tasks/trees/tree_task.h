@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/file/disk.h"
 #include "base/file/output_file.h"
-#include "base/status.h"
+#include "strata/status.h"
 #include "worker/gbdt/booster.h"
 #include "worker/gbdt/parameters.h"
 

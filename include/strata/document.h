@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/setops/set_list.h"
+#include "strata/set_list.h"
 
 namespace strata {
 
