@@ -5,15 +5,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "strata/time.h"
+
 namespace strata {
-
-// Nanoseconds on a monotonic clock whose zero means nothing. Differences are durations.
-using TimeNs = int64_t;
-
-constexpr TimeNs kMicrosecond = 1'000;
-constexpr TimeNs kMillisecond = 1'000'000;
-constexpr TimeNs kSecond = 1'000'000'000;
-constexpr TimeNs kNever = INT64_MAX;  // a deadline that does not come
 
 constexpr double SecondsBetween(TimeNs begin, TimeNs end) {
   return static_cast<double>(end - begin) / static_cast<double>(kSecond);

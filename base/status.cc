@@ -1,5 +1,6 @@
 #include "strata/status.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -95,7 +96,16 @@ void CheckFailed(const char* condition, std::string_view detail, std::source_loc
                detail.empty() ? "" : ": ", static_cast<int>(detail.size()), detail.data(),
                origin.file_name(), origin.line());
   std::fflush(stderr);
+  // A handler that fails a check itself is not called again.
+  if (const CheckHandler handler = SetCheckHandler(nullptr); handler != nullptr) {
+    handler(condition, detail, origin);
+  }
   std::_Exit(70);
+}
+
+CheckHandler SetCheckHandler(CheckHandler handler) {
+  static std::atomic<CheckHandler> current = nullptr;
+  return current.exchange(handler);
 }
 
 }  // namespace strata

@@ -9,6 +9,7 @@
 
 #include "strata/optimizer_spec.h"
 #include "strata/status.h"
+#include "strata/table_spec.h"
 
 namespace strata {
 
@@ -56,8 +57,6 @@ struct OptimizerName {
   std::string_view name;
 };
 std::span<const OptimizerName> Optimizers();
-std::string_view OptimizerKindName(OptimizerKind kind);  // "sgd", "rowwise_adagrad", ...; "unknown"
-Result<OptimizerKind> ParseOptimizerKind(std::string_view name);
 std::string OptimizerNames();  // "sgd, momentum, ... or ftrl"
 // Whether rows hold more for it than their value.
 bool HasState(OptimizerKind kind);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -114,6 +115,23 @@ std::string_view OpKindName(OpKind kind) {
       return "update-lookup";
   }
   return "unknown";
+}
+
+Result<std::vector<float>> Pull(TableStore& store, const TableSpec& table,
+                                std::span<const Key> keys) {
+  std::vector<float> rows(keys.size() * table.dim);
+  Operation lookup;
+  lookup.parts.push_back({.table = table.id(), .keys = keys, .out = rows});
+  STRATA_TRY(SubmitAndWait(store, std::move(lookup)).status);
+  return rows;
+}
+
+Status Push(TableStore& store, const TableSpec& table, std::span<const Key> keys,
+            std::span<const float> gradients, uint64_t step) {
+  Operation update{.kind = OpKind::kUpdate};
+  update.parts.push_back({.table = table.id(), .keys = keys, .in = gradients});
+  update.step = step;
+  return SubmitAndWait(store, std::move(update)).status;
 }
 
 Status ValidateOperation(const Operation& operation) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/hash.h"
 #include "kernels/optim/apply.h"
 #include "storage/optimizer_fields.h"
 
@@ -43,6 +44,11 @@ bool IsNameCharacter(char c) {
 }
 
 }  // namespace
+
+TableId TableIdOf(std::string_view name) {
+  const uint64_t hash = Hash64(name, 0x7461626c65ULL);
+  return TableId{static_cast<uint32_t>(hash) == 0 ? hash | 1U : hash};
+}
 
 Status ValidateName(std::string_view what, const std::string& name) {
   if (name.empty() || name.size() > kNameMax) {

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/human_text.h"
 #include "base/log.h"
+#include "cluster/collective/blocks.h"
 #include "cluster/collective/bruck_exchange.h"
+#include "cluster/collective/engine.h"
 #include "cluster/collective/sub_exchanger.h"
+#include "cluster/schedule/algorithms.h"
 #include "cluster/schedule/cost_model.h"
 
 namespace strata {
@@ -39,16 +43,98 @@ std::span<std::byte> First(std::vector<std::byte>* memory, size_t bytes) {
 
 }  // namespace
 
-Group::Group(Exchanger& exchanger, GroupOptions options)
-    : exchanger_(&exchanger), options_(std::move(options)) {}
+// What a Group does, and all that it keeps.
+class Group::Impl {
+ public:
+  Impl(Exchanger& exchanger, GroupOptions options)
+      : exchanger_(&exchanger), options_(std::move(options)) {}
 
-Status Group::Ended(const Status& status) {
+  int rank() const { return exchanger_->rank(); }
+  int world() const { return exchanger_->world(); }
+  void Cancel(const Status& why) { exchanger_->Cancel(why); }
+  Status Allreduce(std::span<std::byte> data, const Reduction& reduction,
+                   const CallOptions& options);
+  Status Reduce(std::span<std::byte> data, const Reduction& reduction, int root,
+                const CallOptions& options);
+  Result<std::span<std::byte>> ReduceScatter(std::span<std::byte> data, const Reduction& reduction,
+                                             std::span<const size_t> counts,
+                                             const CallOptions& options);
+  Status Allgather(std::span<const std::byte> mine, std::vector<std::vector<std::byte>>* all);
+  Status Barrier(const CallOptions& options);
+  Result<std::unique_ptr<Impl>> Split(int color, int key);
+  Status AllgatherBytes(std::span<std::byte> all, size_t element_bytes,
+                        std::span<const size_t> counts, const CallOptions& options);
+  Status BroadcastBytes(std::span<std::byte> data, int root, const CallOptions& options);
+  Status GatherBytes(std::span<const std::byte> mine, std::span<std::byte> all,
+                     size_t element_bytes, int root, std::span<const size_t> counts,
+                     const CallOptions& options);
+  Status ScatterBytes(std::span<const std::byte> all, std::span<std::byte> mine,
+                      size_t element_bytes, int root, std::span<const size_t> counts,
+                      const CallOptions& options);
+  Status AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> out,
+                       size_t element_bytes, std::span<const size_t> in_counts,
+                       std::span<const size_t> out_counts, const CallOptions& options);
+
+ private:
+  struct Plan {
+    Algorithm algorithm;
+    const Schedule* schedule;
+    ExchangeTag tag;
+    TimeNs deadline;
+  };
+
+  // The sizes of all ranks; this one's is at its place.
+  Status AllgatherSizes(std::vector<size_t>* sizes) {
+    return AllgatherBytes(std::as_writable_bytes(std::span(*sizes)), sizeof(size_t), {}, {});
+  }
+  // What a call does: algorithm, schedule, tag under the next call number, deadline. An error that
+  // ended the group before, or kInvalid.
+  Result<Plan> Begin(Collective operation, uint64_t bytes, const CallOptions& options,
+                     const Reduction* reduction, int root = 0);
+  // Of a gather or a scatter: all blocks, this rank's among them, cut by offsets_.
+  struct Rooted {
+    Plan plan;
+    std::span<std::byte> blocks;
+    std::span<std::byte> own;
+  };
+  // The blocks are those `at_root`, elsewhere in scratch_; kInvalid when they do not fit the
+  // counts.
+  Result<Rooted> BeginRooted(Collective collective, std::span<std::byte> at_root, size_t own_bytes,
+                             size_t element_bytes, int root, std::span<const size_t> counts,
+                             const CallOptions& options);
+  // Begin's schedule over one buffer, cut by offsets_.
+  Status Run(const Plan& plan, std::span<std::byte> buffer, const Reduction* reduction);
+  Status Ended(const Status& status);  // remembers a failure
+  Status ReduceInputs(const Plan& plan, std::span<std::byte> data, const Reduction& reduction);
+  Status CheckRoot(int root) const;
+  // sizes[s * n + d]: bytes that rank s sends to d. What is sent to this rank against what it
+  // expects, cut by out_offsets_; a difference ends the group.
+  Status CheckSenders(std::span<const size_t> sizes);
+  // Blocks of counts[r] elements, or nearly equal ones of `bytes`, into *offsets.
+  Status CutByRank(std::span<const size_t> counts, size_t element_bytes, size_t bytes,
+                   std::string_view what, BlockOffsets* offsets) const;
+
+  std::unique_ptr<Exchanger> owned_;  // of a group within a group
+  Exchanger* exchanger_;
+  GroupOptions options_;
+  uint32_t id_ = 0;
+  uint64_t calls_ = 0;
+  Status failure_;
+  std::map<uint64_t, Schedule> schedules_;  // by algorithm, root and pieces
+  BlockOffsets offsets_;
+  BlockOffsets out_offsets_;
+  std::vector<std::byte> scratch_;
+  Workspace workspace_;
+};
+
+Status Group::Impl::Ended(const Status& status) {
   if (!status.ok()) failure_ = status;
   return status;
 }
 
-Result<Group::Plan> Group::Begin(Collective operation, uint64_t bytes, const CallOptions& options,
-                                 const Reduction* reduction, int root) {
+Result<Group::Impl::Plan> Group::Impl::Begin(Collective operation, uint64_t bytes,
+                                             const CallOptions& options, const Reduction* reduction,
+                                             int root) {
   if (!failure_.ok()) return failure_;
   if (reduction != nullptr &&
       (reduction->element_bytes == 0 || reduction->element_bytes > kElementBytesMax)) {
@@ -92,7 +178,7 @@ Result<Group::Plan> Group::Begin(Collective operation, uint64_t bytes, const Cal
               .deadline = RealClock().Now() + timeout};
 }
 
-Status Group::Run(const Plan& plan, std::span<std::byte> buffer, const Reduction* reduction) {
+Status Group::Impl::Run(const Plan& plan, std::span<std::byte> buffer, const Reduction* reduction) {
   const Blocks blocks{.bytes = buffer, .offsets = &offsets_};
   return Ended(RunSchedule(*exchanger_,
                            {.schedule = plan.schedule,
@@ -104,13 +190,13 @@ Status Group::Run(const Plan& plan, std::span<std::byte> buffer, const Reduction
                            &workspace_));
 }
 
-Status Group::CheckRoot(int root) const {
+Status Group::Impl::CheckRoot(int root) const {
   if (root >= 0 && root < world()) return {};
   return Invalid(fmt::format("root {} of a group of {}", root, world()));
 }
 
-Status Group::CutByRank(std::span<const size_t> counts, size_t element_bytes, size_t bytes,
-                        std::string_view what, BlockOffsets* offsets) const {
+Status Group::Impl::CutByRank(std::span<const size_t> counts, size_t element_bytes, size_t bytes,
+                              std::string_view what, BlockOffsets* offsets) const {
   if (bytes % element_bytes != 0) {
     return Invalid(fmt::format("{}: {} bytes are no elements of {}", what, bytes, element_bytes));
   }
@@ -134,8 +220,8 @@ Status Group::CutByRank(std::span<const size_t> counts, size_t element_bytes, si
 
 // ---- Reductions.
 
-Status Group::Allreduce(std::span<std::byte> data, const Reduction& reduction,
-                        const CallOptions& options) {
+Status Group::Impl::Allreduce(std::span<std::byte> data, const Reduction& reduction,
+                              const CallOptions& options) {
   STRATA_ASSIGN(const Plan plan, Begin(Collective::kAllreduce, data.size(), options, &reduction));
   if (plan.algorithm == Algorithm::kInputs) return Ended(ReduceInputs(plan, data, reduction));
   EqualBlocks(data.size() / reduction.element_bytes, reduction.element_bytes, plan.schedule->blocks,
@@ -143,8 +229,8 @@ Status Group::Allreduce(std::span<std::byte> data, const Reduction& reduction,
   return Run(plan, data, &reduction);
 }
 
-Status Group::ReduceInputs(const Plan& plan, std::span<std::byte> data,
-                           const Reduction& reduction) {
+Status Group::Impl::ReduceInputs(const Plan& plan, std::span<std::byte> data,
+                                 const Reduction& reduction) {
   const auto n = static_cast<size_t>(world());
   offsets_.resize(n + 1);
   for (size_t r = 0; r <= n; ++r) offsets_[r] = r * data.size();
@@ -159,8 +245,8 @@ Status Group::ReduceInputs(const Plan& plan, std::span<std::byte> data,
   return {};
 }
 
-Status Group::Reduce(std::span<std::byte> data, const Reduction& reduction, int root,
-                     const CallOptions& options) {
+Status Group::Impl::Reduce(std::span<std::byte> data, const Reduction& reduction, int root,
+                           const CallOptions& options) {
   STRATA_TRY(CheckRoot(root));
   STRATA_ASSIGN(const Plan plan,
                 Begin(Collective::kReduce, data.size(), options, &reduction, root));
@@ -169,10 +255,10 @@ Status Group::Reduce(std::span<std::byte> data, const Reduction& reduction, int 
   return Run(plan, data, &reduction);
 }
 
-Result<std::span<std::byte>> Group::ReduceScatter(std::span<std::byte> data,
-                                                  const Reduction& reduction,
-                                                  std::span<const size_t> counts,
-                                                  const CallOptions& options) {
+Result<std::span<std::byte>> Group::Impl::ReduceScatter(std::span<std::byte> data,
+                                                        const Reduction& reduction,
+                                                        std::span<const size_t> counts,
+                                                        const CallOptions& options) {
   STRATA_TRY(CutByRank(counts, reduction.element_bytes, data.size(), "reduce-scatter", &offsets_));
   STRATA_ASSIGN(const Plan plan,
                 Begin(Collective::kReduceScatter, data.size(), options, &reduction));
@@ -182,18 +268,19 @@ Result<std::span<std::byte>> Group::ReduceScatter(std::span<std::byte> data,
 
 // ---- Without arithmetic.
 
-Status Group::AllgatherBytes(std::span<std::byte> all, size_t element_bytes,
-                             std::span<const size_t> counts, const CallOptions& options) {
+Status Group::Impl::AllgatherBytes(std::span<std::byte> all, size_t element_bytes,
+                                   std::span<const size_t> counts, const CallOptions& options) {
   STRATA_TRY(CutByRank(counts, element_bytes, all.size(), "allgather", &offsets_));
   STRATA_ASSIGN(const Plan plan, Begin(Collective::kAllgather, all.size(), options, nullptr));
   return Run(plan, all, nullptr);
 }
 
-Status Group::Allgather(std::span<const std::byte> mine, std::vector<std::vector<std::byte>>* all) {
+Status Group::Impl::Allgather(std::span<const std::byte> mine,
+                              std::vector<std::vector<std::byte>>* all) {
   const auto n = static_cast<size_t>(world());
   std::vector<size_t> sizes(n);
   sizes[static_cast<size_t>(rank())] = mine.size();
-  STRATA_TRY(Allgather(std::span(sizes)));
+  STRATA_TRY(AllgatherSizes(&sizes));
   uint64_t total = 0;
   for (size_t r = 0; r < n; ++r) {
     if (sizes[r] > kAllgatherBytesMax - total) {
@@ -215,7 +302,8 @@ Status Group::Allgather(std::span<const std::byte> mine, std::vector<std::vector
   return {};
 }
 
-Status Group::BroadcastBytes(std::span<std::byte> data, int root, const CallOptions& options) {
+Status Group::Impl::BroadcastBytes(std::span<std::byte> data, int root,
+                                   const CallOptions& options) {
   STRATA_TRY(CheckRoot(root));
   STRATA_ASSIGN(const Plan plan,
                 Begin(Collective::kBroadcast, data.size(), options, nullptr, root));
@@ -223,10 +311,11 @@ Status Group::BroadcastBytes(std::span<std::byte> data, int root, const CallOpti
   return Run(plan, data, nullptr);
 }
 
-Result<Group::Rooted> Group::BeginRooted(Collective collective, std::span<std::byte> at_root,
-                                         size_t own_bytes, size_t element_bytes, int root,
-                                         std::span<const size_t> counts,
-                                         const CallOptions& options) {
+Result<Group::Impl::Rooted> Group::Impl::BeginRooted(Collective collective,
+                                                     std::span<std::byte> at_root, size_t own_bytes,
+                                                     size_t element_bytes, int root,
+                                                     std::span<const size_t> counts,
+                                                     const CallOptions& options) {
   STRATA_TRY(CheckRoot(root));
   const std::string_view name = CollectiveName(collective);
   const size_t total =
@@ -248,18 +337,18 @@ Result<Group::Rooted> Group::BeginRooted(Collective collective, std::span<std::b
   return Rooted{.plan = plan, .blocks = blocks, .own = own};
 }
 
-Status Group::GatherBytes(std::span<const std::byte> mine, std::span<std::byte> all,
-                          size_t element_bytes, int root, std::span<const size_t> counts,
-                          const CallOptions& options) {
+Status Group::Impl::GatherBytes(std::span<const std::byte> mine, std::span<std::byte> all,
+                                size_t element_bytes, int root, std::span<const size_t> counts,
+                                const CallOptions& options) {
   STRATA_ASSIGN(const Rooted rooted, BeginRooted(Collective::kGather, all, mine.size(),
                                                  element_bytes, root, counts, options));
   if (rooted.own.data() != mine.data()) std::ranges::copy(mine, rooted.own.begin());
   return Run(rooted.plan, rooted.blocks, nullptr);
 }
 
-Status Group::ScatterBytes(std::span<const std::byte> all, std::span<std::byte> mine,
-                           size_t element_bytes, int root, std::span<const size_t> counts,
-                           const CallOptions& options) {
+Status Group::Impl::ScatterBytes(std::span<const std::byte> all, std::span<std::byte> mine,
+                                 size_t element_bytes, int root, std::span<const size_t> counts,
+                                 const CallOptions& options) {
   STRATA_ASSIGN(const Rooted rooted, BeginRooted(Collective::kScatter, Readable(all), mine.size(),
                                                  element_bytes, root, counts, options));
   STRATA_TRY(Run(rooted.plan, rooted.blocks, nullptr));
@@ -267,9 +356,9 @@ Status Group::ScatterBytes(std::span<const std::byte> all, std::span<std::byte> 
   return {};
 }
 
-Status Group::AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> out,
-                            size_t element_bytes, std::span<const size_t> in_counts,
-                            std::span<const size_t> out_counts, const CallOptions& options) {
+Status Group::Impl::AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> out,
+                                  size_t element_bytes, std::span<const size_t> in_counts,
+                                  std::span<const size_t> out_counts, const CallOptions& options) {
   const auto n = static_cast<size_t>(world());
   const bool uneven = !in_counts.empty() || !out_counts.empty();
   if (!uneven && (in.size() != out.size() || in.size() % (n * element_bytes) != 0)) {
@@ -291,7 +380,7 @@ Status Group::AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> 
     sizes.resize(n * n);
     for (size_t d = 0; d < n; ++d) sizes[self * n + d] = offsets_[d + 1] - offsets_[d];
     const BlockOffsets blocks = offsets_;
-    STRATA_TRY(Allgather(std::span(sizes)));
+    STRATA_TRY(AllgatherSizes(&sizes));
     offsets_ = blocks;
     STRATA_TRY(CheckSenders(sizes));
   }
@@ -310,7 +399,7 @@ Status Group::AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> 
 }
 
 // Blocks travel by way of others, so no exchange sees that sender and receiver disagree.
-Status Group::CheckSenders(std::span<const size_t> sizes) {
+Status Group::Impl::CheckSenders(std::span<const size_t> sizes) {
   const auto n = static_cast<size_t>(world());
   for (size_t s = 0; s < n; ++s) {
     const size_t sent = sizes[s * n + static_cast<size_t>(rank())];
@@ -325,7 +414,7 @@ Status Group::CheckSenders(std::span<const size_t> sizes) {
   return {};
 }
 
-Status Group::Barrier(const CallOptions& options) {
+Status Group::Impl::Barrier(const CallOptions& options) {
   STRATA_ASSIGN(const Plan plan, Begin(Collective::kBarrier, 0, options, nullptr));
   EqualBlocks(0, 1, plan.schedule->blocks, &offsets_);
   return Run(plan, {}, nullptr);
@@ -333,11 +422,11 @@ Status Group::Barrier(const CallOptions& options) {
 
 // ---- Groups within the group.
 
-Result<Group> Group::Split(int color, int key) {
+Result<std::unique_ptr<Group::Impl>> Group::Impl::Split(int color, int key) {
   std::vector<std::array<int, 2>> wishes(static_cast<size_t>(world()));
   wishes[static_cast<size_t>(rank())] = {color, key};
   const uint64_t call = calls_;
-  STRATA_TRY(Allgather(std::span(wishes)));
+  STRATA_TRY(AllgatherBytes(std::as_writable_bytes(std::span(wishes)), sizeof(wishes[0]), {}, {}));
   std::vector<std::pair<int, int>> members;  // key, rank
   for (int r = 0; r < world(); ++r) {
     const auto& [its_color, its_key] = wishes[static_cast<size_t>(r)];
@@ -351,12 +440,70 @@ Result<Group> Group::Split(int color, int key) {
     ranks.push_back(r);
   }
   auto exchanger = std::make_unique<SubExchanger>(*exchanger_, std::move(ranks), place);
-  Group group(*exchanger, options_);
-  group.owned_ = std::move(exchanger);
+  auto group = std::make_unique<Impl>(*exchanger, options_);
+  group->owned_ = std::move(exchanger);
   // Never 0, which is the group of all ranks.
   const uint64_t hash = Mix64(Mix64(call << 32 | id_) ^ static_cast<uint32_t>(color));
-  group.id_ = (static_cast<uint32_t>(hash) & ExchangeTag::kGroupMask) | 1;
+  group->id_ = (static_cast<uint32_t>(hash) & ExchangeTag::kGroupMask) | 1;
   return group;
+}
+
+// ---- The public face.
+
+Group::Group(Exchanger& exchanger) : Group(exchanger, GroupOptions()) {}
+Group::Group(Exchanger& exchanger, GroupOptions options)
+    : impl_(std::make_unique<Impl>(exchanger, std::move(options))) {}
+Group::Group(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Group::Group(Group&& other) noexcept = default;
+Group::~Group() = default;
+
+int Group::rank() const { return impl_->rank(); }
+int Group::world() const { return impl_->world(); }
+void Group::Cancel(const Status& why) { impl_->Cancel(why); }
+
+Status Group::Allreduce(std::span<std::byte> data, const Reduction& reduction,
+                        const CallOptions& options) {
+  return impl_->Allreduce(data, reduction, options);
+}
+Status Group::Reduce(std::span<std::byte> data, const Reduction& reduction, int root,
+                     const CallOptions& options) {
+  return impl_->Reduce(data, reduction, root, options);
+}
+Result<std::span<std::byte>> Group::ReduceScatter(std::span<std::byte> data,
+                                                  const Reduction& reduction,
+                                                  std::span<const size_t> counts,
+                                                  const CallOptions& options) {
+  return impl_->ReduceScatter(data, reduction, counts, options);
+}
+Status Group::Allgather(std::span<const std::byte> mine, std::vector<std::vector<std::byte>>* all) {
+  return impl_->Allgather(mine, all);
+}
+Status Group::Barrier(const CallOptions& options) { return impl_->Barrier(options); }
+Result<Group> Group::Split(int color, int key) {
+  STRATA_ASSIGN(std::unique_ptr<Impl> part, impl_->Split(color, key));
+  return Group(std::move(part));
+}
+Status Group::AllgatherBytes(std::span<std::byte> all, size_t element_bytes,
+                             std::span<const size_t> counts, const CallOptions& options) {
+  return impl_->AllgatherBytes(all, element_bytes, counts, options);
+}
+Status Group::BroadcastBytes(std::span<std::byte> data, int root, const CallOptions& options) {
+  return impl_->BroadcastBytes(data, root, options);
+}
+Status Group::GatherBytes(std::span<const std::byte> mine, std::span<std::byte> all,
+                          size_t element_bytes, int root, std::span<const size_t> counts,
+                          const CallOptions& options) {
+  return impl_->GatherBytes(mine, all, element_bytes, root, counts, options);
+}
+Status Group::ScatterBytes(std::span<const std::byte> all, std::span<std::byte> mine,
+                           size_t element_bytes, int root, std::span<const size_t> counts,
+                           const CallOptions& options) {
+  return impl_->ScatterBytes(all, mine, element_bytes, root, counts, options);
+}
+Status Group::AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> out,
+                            size_t element_bytes, std::span<const size_t> in_counts,
+                            std::span<const size_t> out_counts, const CallOptions& options) {
+  return impl_->AllToAllBytes(in, out, element_bytes, in_counts, out_counts, options);
 }
 
 }  // namespace strata

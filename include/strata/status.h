@@ -120,6 +120,14 @@ class [[nodiscard]] Result {
 [[noreturn]] void CheckFailed(const char* condition, std::string_view detail,
                               std::source_location origin);
 
+// What CheckFailed calls after it has printed and before it ends the process: a log or a crash
+// reporter of the program's own. It runs on the thread whose check failed, which may hold locks.
+using CheckHandler = void (*)(const char* condition, std::string_view detail,
+                              const std::source_location& origin);
+// Replaces the handler, and returns the one before; null, as at first: nothing is called. Any
+// thread.
+CheckHandler SetCheckHandler(CheckHandler handler);
+
 }  // namespace strata
 
 #define STRATA_CONCAT_(a, b) a##b

@@ -43,6 +43,10 @@ double ScoreOf(SetMetric metric, Fraction similarity) {
   return metric == SetMetric::kCosine ? std::sqrt(ratio) : ratio;
 }
 
+double ScoreOf(SetMetric metric, const Hit& hit, uint32_t query_length) {
+  return ScoreOf(metric, Similarity(metric, hit.overlap, query_length, hit.length));
+}
+
 std::string ScoreText(SetMetric metric, Fraction similarity) {
   constexpr int kDigits = 6;
   constexpr int kDecimalsMost = 12;

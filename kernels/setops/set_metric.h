@@ -6,37 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "kernels/core/host_device.h"
+#include "strata/set_search.h"
 
 namespace strata {
-
-// With c common tokens of a query of q and a document of d:
-enum class SetMetric : uint8_t {
-  kOverlap = 0,              // c
-  kOverlapMax = 1,           // c / max(q, d)
-  kJaccard = 2,              // c / (q + d - c), also called Tanimoto
-  kDice = 3,                 // 2 c / (q + d)
-  kCosine = 4,               // c / sqrt(q d)
-  kContainmentQuery = 5,     // c / q: how much of the query is in the document
-  kContainmentDocument = 6,  // c / d
-};
-inline constexpr int kSetMetrics = 7;
-
-// "overlap", "overlap_max", "jaccard", "dice", "cosine", "containment_query",
-// "containment_document".
-std::string_view NameOf(SetMetric metric);
-std::optional<SetMetric> SetMetricNamed(std::string_view name);
-
-// num / den, den above 0. That of a cosine is its square, which is a fraction and in the same
-// order.
-struct Fraction {
-  uint64_t num = 0;
-  uint64_t den = 1;
-};
 
 // Exact: by products of 128 bits, unless 64 suffice.
 STRATA_HD bool IsLess(Fraction a, Fraction b) {
@@ -87,14 +61,5 @@ STRATA_HD uint32_t LeastOverlap(SetMetric metric, Fraction at_least, uint32_t qu
   }
   return low;
 }
-
-// What a person reads: of a cosine its root.
-double ScoreOf(SetMetric metric, Fraction similarity);
-// The same with six digits, rounded down.
-std::string ScoreText(SetMetric metric, Fraction similarity);
-// What is at least as alike as a person's score says. It is a little less than the score, by 2^-49
-// of it or so: every similarity whose ScoreOf or ScoreText this is, is not less. A score of 0 or
-// less is 0, and an overlap's is rounded up. Scores up to 10^9, but for overlaps up to 2.
-Fraction SimilarityOf(SetMetric metric, double score);
 
 }  // namespace strata

@@ -8,27 +8,9 @@
 
 #include "kernels/setops/hit_room.h"
 #include "kernels/setops/set_metric.h"
-#include "strata/set_list.h"
+#include "strata/set_search.h"
 
 namespace strata {
-
-struct SearchGoal {
-  static constexpr size_t kAll = SIZE_MAX;
-
-  SetMetric metric = SetMetric::kOverlapMax;
-  size_t k = 100;       // how many documents; kAll: all that are alike enough
-  Fraction at_least{};  // documents that are less alike are not wanted
-  // For kAll: what all answers take of; outlives the search. Null: they may have any size.
-  HitRoom* room = nullptr;
-};
-
-struct Hit {
-  DocumentId id = 0;
-  uint32_t overlap = 0;
-  uint32_t length = 0;  // of the document
-
-  friend bool operator==(const Hit&, const Hit&) = default;
-};
 
 // One thread.
 class TopHits {

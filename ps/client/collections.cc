@@ -363,11 +363,9 @@ bool Collections::AsksCopies(const std::string& name) {
   return of.copies > 1 && of.at_homes == 0;
 }
 
-Result<std::vector<std::vector<Hit>>> Collections::Search(const std::string& name,
-                                                          const SetList& queries,
-                                                          const SearchGoal& goal,
-                                                          const ItemFilter& filter, TimeNs deadline,
-                                                          std::vector<LaneExplanation>* explained) {
+Result<std::vector<std::vector<Hit>>> Collections::SearchExplained(
+    const std::string& name, const SetList& queries, const SearchGoal& goal,
+    const ItemFilter& filter, TimeNs deadline, std::vector<LaneExplanation>* explained) {
   STRATA_TRY(CheckGoal(goal).Prefixed(Named(name)));
   SetLists sets;
   for (size_t i = 0; i < queries.size(); ++i) sets.Add(queries[i]);

@@ -14,24 +14,9 @@
 #include "base/clock.h"
 #include "proto/wire/collection_payload.h"
 #include "ps/client/lane_exchange.h"
-#include "storage/itemset/item_filter.h"
-#include "storage/itemset/merge_answers.h"
-#include "storage/table_spec.h"
-#include "strata/document.h"
-#include "strata/status.h"
+#include "strata/collection_store.h"
 
 namespace strata {
-
-struct CollectionSpec {
-  std::string name;                     // 1 to 128 of A-Z a-z 0-9 _ . -
-  std::vector<std::string> attributes;  // integers of 64 bits that each document has, by name
-  // Servers that have each document, at most all. With more than one a search goes to fewer of them
-  // than there are, in turn.
-  uint8_t copies = 1;
-};
-
-// kInvalid says what is wrong with a name, or with the attributes' number or names.
-Status ValidateCollectionSpec(const CollectionSpec& spec);
 
 // How a lane came to a part of a search's answers.
 struct LaneExplanation {
@@ -40,34 +25,32 @@ struct LaneExplanation {
   std::optional<wire::SearchExplanation> explanation;  // none: its server is too old to say
 };
 
-// Thread-safe when its caller is, which outlives it. Calls block, and one caller serves any number
-// of threads at a time. Errors name the collection, and where a server answered, that and its lane:
-// kNotFound (no such collection), kInvalid (a document or a query does not fit), kExists,
-// kDeadlineExceeded, kLost, and the others of the protocol. A write is made once, however often it
-// has to be sent. Of one that ends in an error some lanes may have made their part.
-class Collections {
+// Collections over `caller`, which outlives this. Thread-safe when the caller is; one caller serves
+// any number of threads at a time.
+class Collections final : public CollectionStore {
  public:
   explicit Collections(LaneExchange& caller);
 
-  // One that exists with the same spec is fine.
-  Status Create(const CollectionSpec& spec, TimeNs deadline = kNever);
-  Status Drop(const std::string& name, TimeNs deadline = kNever);
-  // Those that any lane has, by name.
-  Result<std::vector<CollectionSpec>> List(TimeNs deadline = kNever);
+  Status Create(const CollectionSpec& spec, TimeNs deadline = kNever) override;
+  Status Drop(const std::string& name, TimeNs deadline = kNever) override;
+  Result<std::vector<CollectionSpec>> List(TimeNs deadline = kNever) override;
+  Status Upsert(const std::string& name, std::span<const Document> documents,
+                AckLevel ack = AckLevel::kDefault, TimeNs deadline = kNever) override;
+  Status Delete(const std::string& name, std::span<const DocumentId> ids,
+                AckLevel ack = AckLevel::kDefault, TimeNs deadline = kNever) override;
+  Result<std::vector<Document>> Get(const std::string& name, std::span<const DocumentId> ids,
+                                    TimeNs deadline = kNever) override;
+  Result<std::vector<std::vector<Hit>>> Search(const std::string& name, const SetList& queries,
+                                               const SearchGoal& goal,
+                                               const ItemFilter& filter = {},
+                                               TimeNs deadline = kNever) override {
+    return SearchExplained(name, queries, goal, filter, deadline, nullptr);
+  }
+
   // Lanes that do not have the collection: all where there is none, some where a server came back
   // without its data or Create ended half way. Create gives it to them, empty.
   Result<std::vector<wire::LaneName>> LanesWithout(const std::string& name,
                                                    TimeNs deadline = kNever);
-
-  // Puts documents in, each in the place of one with its id. Of several with one id the last holds.
-  Status Upsert(const std::string& name, std::span<const Document> documents,
-                AckLevel ack = AckLevel::kDefault, TimeNs deadline = kNever);
-  // Ids that there are not are no error.
-  Status Delete(const std::string& name, std::span<const DocumentId> ids,
-                AckLevel ack = AckLevel::kDefault, TimeNs deadline = kNever);
-  // The documents of these ids that there are, by rising id; tokens ascend.
-  Result<std::vector<Document>> Get(const std::string& name, std::span<const DocumentId> ids,
-                                    TimeNs deadline = kNever);
 
   // The documents of a lane, by its place in the shard map, page by page: from `cursor` on, 0 at
   // first. Over all pages one that is there all the time comes just once, whatever becomes of
@@ -75,14 +58,13 @@ class Collections {
   Result<DocumentPage> ScanLane(const std::string& name, uint16_t lane, uint64_t cursor,
                                 TimeNs deadline = kNever);
 
-  // The answer to each query, best first, equally alike ones by smaller id: of all documents whose
-  // Upsert had returned when it began. Tokens of a query in any order, repeats count once.
-  // `explained` may be null; one for each message to a lane.
-  Result<std::vector<std::vector<Hit>>> Search(const std::string& name, const SetList& queries,
-                                               const SearchGoal& goal,
-                                               const ItemFilter& filter = {},
-                                               TimeNs deadline = kNever,
-                                               std::vector<LaneExplanation>* explained = nullptr);
+  // Search, and how each lane came to its part: `explained` may be null; one for each message to a
+  // lane.
+  Result<std::vector<std::vector<Hit>>> SearchExplained(const std::string& name,
+                                                        const SetList& queries,
+                                                        const SearchGoal& goal,
+                                                        const ItemFilter& filter, TimeNs deadline,
+                                                        std::vector<LaneExplanation>* explained);
 
   // Of each lane, in the order of the shard map: the same as long as no document changes there.
   struct LaneMark {

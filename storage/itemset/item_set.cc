@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/thread/thread.h"
-#include "storage/itemset/merge_answers.h"
+#include "kernels/setops/merge_answers.h"
 #include "storage/itemset/streamed_sets.h"
 
 namespace strata {

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "kernels/setops/gpu_bytes.h"
-#include "storage/itemset/merge_answers.h"
+#include "kernels/setops/merge_answers.h"
 
 namespace strata {
 

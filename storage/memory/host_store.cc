@@ -2,6 +2,7 @@
 
 #include "storage/memory/host_table.h"
 #include "storage/memory/memory_budget.h"
+#include "strata/local_store.h"
 
 namespace strata {
 
@@ -12,6 +13,10 @@ std::unique_ptr<LocalStore> MakeHostStore(HostStoreOptions options) {
     return std::make_unique<HostTable>(spec, budget.get());
   };
   return std::make_unique<LocalStore>("the host store", factory, *options.clock);
+}
+
+std::unique_ptr<TableStore> MakeLocalStore(const LocalStoreOptions& options) {
+  return MakeHostStore({.memory_bytes_max = options.memory_bytes_max});
 }
 
 }  // namespace strata

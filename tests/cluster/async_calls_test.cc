@@ -1,5 +1,5 @@
 // Collectives beside the caller's own work: order, results, deadlines, cancel and destruction.
-#include "cluster/collective/async_calls.h"
+#include "strata/async_calls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

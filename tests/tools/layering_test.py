@@ -49,6 +49,7 @@ MAY_INCLUDE = {
     "cluster/link": ["base", "cluster/topology", "cluster/names", "cluster/schedule",
                      "cluster/tls"],
     "cluster/collective": ["base", "cluster/topology", "cluster/link", "cluster/schedule"],
+    "cluster/join": ["base", "cluster"],  # a worker among the others
     "cluster/gpu": ["base", "cluster/link/exchange/reduction.h", "kernels/core/cuda_status.cuh"],
     "cluster": ["base", "kernels/core/device_choice.h", "cluster/topology", "cluster/names", "cluster/schedule/choice.h",
                 "cluster/tls"],  # cluster.toml
@@ -57,12 +58,13 @@ MAY_INCLUDE = {
     "ps/commands": ["base", "proto/wire", "proto/format", "storage", "ps/shard",
                     "ps/client/table_wire.h"],
     "ps/net": ["base", "proto/wire"],
-    "ps/client": ["base", "proto/wire", "proto/format/item_change.h", "storage", "ps/net"],
+    "ps/client": ["base", "proto/wire", "proto/format/item_change.h", "kernels/setops", "storage",
+                  "ps/net", "cluster/config_file.h"],
     # A server as a client of the others, for copies of their documents.
     "ps/follow": ["base", "proto/wire", "proto/format/item_change.h", "storage", "ps/client",
                   "ps/shard/collection_copies.h"],
     "ps/service": ["base", "kernels/core/device_choice.h", "proto/wire", "proto/control", "proto/format", "storage",
-                   "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/commands", "ps/net",
+                   "cluster/cluster_config.h", "cluster/config_file.h", "cluster/names", "ps/shard", "ps/commands", "ps/net",
                    "ps/follow"],
     "ps": ["base", "cluster/cluster_config.h", "ps/service"],  # strata-server
     "worker/data": ["base", "kernels/core", "storage"],
@@ -73,10 +75,10 @@ MAY_INCLUDE = {
     "worker/job": ["base", "storage", "worker/ctr/model_kind.h", "worker/data", "worker/gbdt"],
     "worker": ["base", "worker/tasks"],  # strata-worker
     "worker/tasks": ["base", "kernels/core/device_choice.h", "proto/control", "storage",
-                     "cluster/cluster_config.h", "cluster/collective", "cluster/link",
+                     "cluster/cluster_config.h", "cluster/collective", "cluster/join", "cluster/link",
                      "cluster/names", "cluster/tls", "ps/client", "worker/ctr", "worker/data",
                      "worker/gbdt", "worker/job"],
-    "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
+    "tools": ["base", "proto/control", "kernels/setops", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
     "bench": ["base", "kernels", "storage", "cluster", "ps/client", "ps/service/server.h",
               "worker/gbdt"],

@@ -145,7 +145,8 @@ function(strata_library name)
   strata_sources(ARG_SOURCES)
   add_library(strata_${name} STATIC ${ARG_SOURCES})
   add_library(strata::${name} ALIAS strata_${name})
-  target_link_libraries(strata_${name} PUBLIC strata_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  target_link_libraries(strata_${name} PUBLIC $<BUILD_INTERFACE:strata_flags> ${ARG_DEPS}
+    PRIVATE ${ARG_PRIVATE_DEPS})
   strata_precompile(strata_${name} lib)
 endfunction()
 

@@ -6,12 +6,9 @@
 #include <vector>
 
 #include "base/log.h"
-#include "cluster/collective/group.h"
-#include "cluster/collective/single_group.h"
-#include "cluster/link/links.h"
+#include "cluster/join/linked_group.h"
 #include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
-#include "worker/tasks/link_up.h"
 #include "worker/tasks/session.h"
 
 namespace strata {
@@ -39,26 +36,23 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(
 
 class ClusterSession final : public Session {
  public:
-  ClusterSession(const ClusterConfig& config, uint32_t rank, std::unique_ptr<Links> links,
+  ClusterSession(const ClusterConfig& config, uint32_t rank, std::unique_ptr<LinkedGroup> workers,
                  std::unique_ptr<RemoteStore> store)
       : config_(config),
         rank_(rank),
         servers_(static_cast<int>(config.machines.Of(Role::kServer).size())),
         store_(std::move(store)),
-        links_(std::move(links)) {
-    if (links_ == nullptr) return;
-    group_.emplace(*links_,
-                   GroupOptions{.timeout = config_.collective_timeout, .choices = config_.choices});
+        workers_(std::move(workers)) {
     // A rank that died would let a synchronous step wait for ever.
-    links_->OnFailure([this](const Status& why) { store_->Abort(why); });
+    workers_->OnFailure([this](const Status& why) { store_->Abort(why); });
   }
 
-  Group& group() override { return group_.has_value() ? *group_ : alone_; }
+  Group& group() override { return workers_->group(); }
   TableStore& store() override { return *store_; }
   int servers() const override { return servers_; }
 
   void Cancel(const Status& status) override {
-    if (links_ != nullptr) links_->Cancel(status);
+    workers_->Cancel(status);
     store_->Abort(status);
   }
 
@@ -82,25 +76,29 @@ class ClusterSession final : public Session {
     return std::unique_ptr<Checkpointer>(std::make_unique<RemoteCheckpointer>(*store_, job.name));
   }
 
-  Status Close(const Status& outcome) override {
-    if (links_ == nullptr) return outcome;
-    if (outcome.ok()) return links_->Leave(config_.shutdown_timeout);
-    links_->Cancel(outcome);
-    return outcome;
-  }
+  Status Close(const Status& outcome) override { return workers_->Close(outcome); }
 
  private:
   const ClusterConfig config_;
   const uint32_t rank_;
   const int servers_;
-  SingleGroup alone_;
   // The links go first: their thread calls into the store.
   std::unique_ptr<RemoteStore> store_;
-  std::unique_ptr<Links> links_;
-  std::optional<Group> group_;
+  std::unique_ptr<LinkedGroup> workers_;
 };
 
 }  // namespace
+
+Result<WorkerIdentity> FindIdentity(const ClusterConfig& config) {
+  WorkerIdentity identity;
+  STRATA_ASSIGN(identity.place, FindPlace(config));
+  identity.rank = static_cast<uint32_t>(identity.place.rank);
+  identity.world = static_cast<uint32_t>(identity.place.world);
+  if (!identity.place.workers.empty()) {
+    identity.address = identity.place.workers[identity.rank].Address();
+  }
+  return identity;
+}
 
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
   const MachineList& list = config.machines;
@@ -111,20 +109,20 @@ Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
         "tables in its own process",
         list.file.empty() ? "the cluster" : list.file));
   }
-  return FindRank(config);
+  return FindIdentity(config);
 }
 
 Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
                                                     const WorkerIdentity& identity,
                                                     const SessionHooks& hooks) {
-  STRATA_ASSIGN(std::unique_ptr<Links> links, LinkUp(config, identity, hooks));
+  STRATA_ASSIGN(auto workers, LinkedGroup::Join(config, identity.place, identity.job, hooks.links));
   Result<std::unique_ptr<RemoteStore>> store = ConnectStore(config, identity.rank, hooks.waits);
   if (!store.ok()) {
-    if (links != nullptr) links->Cancel(store.status());
+    workers->Cancel(store.status());
     return store.status();
   }
   return std::unique_ptr<Session>(std::make_unique<ClusterSession>(
-      config, identity.rank, std::move(links), std::move(store).value()));
+      config, identity.rank, std::move(workers), std::move(store).value()));
 }
 
 }  // namespace strata

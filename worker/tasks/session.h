@@ -13,6 +13,7 @@
 #include "base/file/disk.h"
 #include "cluster/cluster_config.h"
 #include "cluster/collective/group.h"
+#include "cluster/join/linked_group.h"
 #include "ps/client/server_wait.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "storage/table.h"
@@ -49,23 +50,21 @@ struct WorkerIdentity {
   std::string address;  // of its link port; "" without one
   uint32_t rank = 0;
   uint32_t world = 1;
-  // In rank order; empty: this one is alone, or they have yet to meet.
-  std::vector<Machine> workers = {};
-  std::optional<Machine> meeting = {};  // where they meet, when nothing lists them
+  WorkerPlace place = {};  // rank and world among them
 };
+// This worker's by machine list, flags and launcher; job and task are left empty. kInvalid when it
+// has no place.
+Result<WorkerIdentity> FindIdentity(const ClusterConfig& config);
 
-// What strata-admin reaches through the link port. Called on any thread; must return at once.
 struct SessionHooks {
-  std::function<std::string()> status;                   // a serialised control::NodeStatus
-  std::function<std::string(std::string_view)> control;  // serialised ControlRequest to reply
+  LinkHooks links = {};
   // What the job waits for, see RemoteStoreOptions::on_waits.
   std::function<void(std::vector<ServerWait>)> waits = {};
 };
 
 std::unique_ptr<Session> MakeEmbeddedSession();
 
-// This worker's place by machine list, flags and launcher; job and task are left empty. kInvalid
-// when it has none, or when neither the list nor cluster.servers names servers.
+// FindIdentity; kInvalid also when neither the list nor cluster.servers names servers.
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);
 
 // Links up with the other workers, if the list names any, and connects to the servers. A lost

@@ -40,9 +40,10 @@ Status WorkerProcess::Run(const Start& start,
 }
 
 SessionHooks WorkerProcess::Hooks() {
-  return {.status = [this] { return board_.Serialized(); },
-          .control = [this](std::string_view request) { return board_.Control(request); },
-          .waits = [this](std::vector<ServerWait> waits) { board_.SetWaits(std::move(waits)); }};
+  return {
+      .links = {.status = [this] { return board_.Serialized(); },
+                .control = [this](std::string_view request) { return board_.Control(request); }},
+      .waits = [this](std::vector<ServerWait> waits) { board_.SetWaits(std::move(waits)); }};
 }
 
 Status WorkerProcess::StartHttp() {

@@ -77,7 +77,7 @@ TEST(Collections, ASearchIsExplainedLaneByLane) {
   std::vector<LaneExplanation> explained;
   const SearchGoal goal{.k = 3};
   const auto plain = collections.Search("c", queries.view(), goal);
-  const auto found = collections.Search("c", queries.view(), goal, {}, kNever, &explained);
+  const auto found = collections.SearchExplained("c", queries.view(), goal, {}, kNever, &explained);
   ASSERT_TRUE(plain.ok() && found.ok()) << found.status().ToString();
   EXPECT_EQ(*found, *plain);
   ASSERT_EQ(explained.size(), 8U);  // 256 queries and 44, of four lanes each
@@ -128,7 +128,7 @@ TEST(Collections, AnOlderServerAnswersAndDoesNotExplain) {
   SetLists queries;
   queries.Add(std::vector<Token>{1});
   std::vector<LaneExplanation> explained;
-  const auto found = collections.Search("c", queries.view(), {}, {}, kNever, &explained);
+  const auto found = collections.SearchExplained("c", queries.view(), {}, {}, kNever, &explained);
   ASSERT_TRUE(found.ok()) << found.status().ToString();
   EXPECT_EQ((*found)[0].size(), 1U);
   EXPECT_EQ(lane.asked.parts[0].flags, uint32_t{wire::kFlagFull});

@@ -82,8 +82,8 @@ Result<Answers> FindAnswers(Collections& collections, const CollectionRequest& r
     SetLists some;
     const size_t end = std::min(at + kQueriesOfACall, queries.size());
     for (size_t i = at; i < end; ++i) some.Add(queries[i].tokens);
-    STRATA_ASSIGN(Answers found,
-                  collections.Search(request.name, some.view(), goal, filter, kNever, explained));
+    STRATA_ASSIGN(Answers found, collections.SearchExplained(request.name, some.view(), goal,
+                                                             filter, kNever, explained));
     for (size_t i = at; i < end; ++i) {
       std::vector<Hit>& hits = answers.emplace_back(std::move(found[i - at]));
       if (queries[i].like) {

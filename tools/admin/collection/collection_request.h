@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/itemset/merge_answers.h"
+#include "kernels/setops/merge_answers.h"
 #include "storage/table_spec.h"
 
 namespace strata::admin {

@@ -15,7 +15,6 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "base/print.h"
-#include "worker/tasks/link_up.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/status_board.h"
 #include "worker/tasks/trees/tree_ranks.h"
@@ -182,7 +181,7 @@ class TreeRun {
         {.job = "trees",
          .task = parameters_.task,
          .log_level = LogLevelOf(options_),
-         .find = FindRank},
+         .find = FindIdentity},
         [this](const WorkerIdentity& identity) -> Status {
           for (const std::string& warning : parameters_.warnings) {
             Log(LogLevel::kWarning, "{}", warning);

@@ -9,7 +9,6 @@
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "base/log.h"
-#include "worker/tasks/link_up.h"
 
 namespace strata {
 namespace {
@@ -74,13 +73,6 @@ Result<bool> AddMachines(Disk& disk, const TreeParameters& p, bool has_cluster,
   return true;
 }
 
-TreeRanks::TreeRanks(const ClusterConfig& config, std::unique_ptr<Links> links)
-    : shutdown_timeout_(config.shutdown_timeout), links_(std::move(links)) {
-  if (links_ == nullptr) return;
-  group_.emplace(*links_,
-                 GroupOptions{.timeout = config.collective_timeout, .choices = config.choices});
-}
-
 Result<std::unique_ptr<TreeRanks>> TreeRanks::Open(const ClusterConfig& config,
                                                    const TreeParameters& p,
                                                    const WorkerIdentity& identity,
@@ -100,19 +92,8 @@ Result<std::unique_ptr<TreeRanks>> TreeRanks::Open(const ClusterConfig& config,
     return Invalid(
         "pre_partition: with tree_learner = feature every worker has all rows: remove one of them");
   }
-  STRATA_ASSIGN(std::unique_ptr<Links> links, LinkUp(config, identity, hooks));
-  return std::unique_ptr<TreeRanks>(new TreeRanks(config, std::move(links)));
-}
-
-void TreeRanks::Cancel(const Status& status) {
-  if (links_ != nullptr) links_->Cancel(status);
-}
-
-Status TreeRanks::Close(const Status& outcome) {
-  if (links_ == nullptr) return outcome;
-  if (outcome.ok()) return links_->Leave(shutdown_timeout_);
-  links_->Cancel(outcome);
-  return outcome;
+  STRATA_ASSIGN(auto workers, LinkedGroup::Join(config, identity.place, identity.job, hooks.links));
+  return std::unique_ptr<TreeRanks>(new TreeRanks(std::move(workers)));
 }
 
 }  // namespace strata

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "base/file/disk.h"
 #include "cluster/cluster_config.h"
-#include "cluster/collective/group.h"
-#include "cluster/link/links.h"
+#include "cluster/join/linked_group.h"
 #include "strata/status.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/tasks/session.h"
@@ -23,25 +21,24 @@ Result<bool> AddMachines(Disk& disk, const TreeParameters& parameters, bool has_
 // One thread, except Cancel.
 class TreeRanks {
  public:
-  // Errors as those of LinkUp. kInvalid: a task or a tree_learner that is not of several workers.
+  // Errors as those of LinkedGroup::Join. kInvalid: a task or a tree_learner that is not of several
+  // workers.
   static Result<std::unique_ptr<TreeRanks>> Open(const ClusterConfig& config,
                                                  const TreeParameters& parameters,
                                                  const WorkerIdentity& identity,
                                                  const SessionHooks& hooks);
 
-  Group* group() { return group_.has_value() ? &*group_ : nullptr; }  // null: alone
+  Group* group() { return workers_->alone() ? nullptr : &workers_->group(); }  // null: alone
   // Ends every wait, now and later, with this status. Any thread.
-  void Cancel(const Status& status);
+  void Cancel(const Status& status) { workers_->Cancel(status); }
   // Tells the others how it ended; after success, waits until all of them are done, at most for the
   // shutdown timeout. Returns the outcome, or the loss of a worker during that wait.
-  Status Close(const Status& outcome);
+  Status Close(const Status& outcome) { return workers_->Close(outcome); }
 
  private:
-  TreeRanks(const ClusterConfig& config, std::unique_ptr<Links> links);
+  explicit TreeRanks(std::unique_ptr<LinkedGroup> workers) : workers_(std::move(workers)) {}
 
-  const TimeNs shutdown_timeout_;
-  std::unique_ptr<Links> links_;
-  std::optional<Group> group_;
+  std::unique_ptr<LinkedGroup> workers_;
 };
 
 }  // namespace strata

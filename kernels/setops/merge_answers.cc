@@ -1,4 +1,4 @@
-#include "storage/itemset/merge_answers.h"
+#include "kernels/setops/merge_answers.h"
 
 #include <algorithm>
 

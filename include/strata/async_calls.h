@@ -2,16 +2,12 @@
 // one thread that is started once.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 
-#include "base/clock.h"
-#include "cluster/collective/group.h"
+#include "strata/group.h"
 #include "strata/status.h"
+#include "strata/time.h"
 
 namespace strata {
 
@@ -25,14 +21,8 @@ class PendingCall {
 
  private:
   friend class AsyncCalls;
-  struct State {
-    std::function<Status(Group&)> call;
-    mutable std::mutex mutex;
-    mutable std::condition_variable changed;
-    bool done = false;
-    Status status;
-  };
-  explicit PendingCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  struct State;
+  explicit PendingCall(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
 
@@ -42,28 +32,20 @@ class AsyncCalls {
  public:
   // The group outlives this.
   explicit AsyncCalls(Group& group);
-  // Waits for the call under way; those behind it end with kCancelled, and the group with them.
+  // Waits for the call under way. Those after it end with kCancelled, and the group with them.
   ~AsyncCalls();
   AsyncCalls(const AsyncCalls&) = delete;
   AsyncCalls& operator=(const AsyncCalls&) = delete;
 
-  // Runs `call` behind those started before, with its deadline in its own CallOptions. What it uses
+  // Runs `call` after those started before, with its deadline in its own CallOptions. What it uses
   // outlives it. Any thread.
   PendingCall Start(std::function<Status(Group&)> call);
-  // Ends the group: the call under way and those behind it return `why`, or what ended it before.
+  // Ends the group: the call under way and those after it return `why`, or what ended it before.
   void Cancel(const Status& why);
 
  private:
-  using Work = std::shared_ptr<PendingCall::State>;
-  void Run();
-  static void Finish(const Work& work, const Status& status);
-
-  Group& group_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Work> queue_;
-  bool stopping_ = false;
-  std::thread thread_;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace strata
