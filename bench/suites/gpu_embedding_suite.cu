@@ -15,7 +15,6 @@
 #include "bench/harness/gpu_buffer.cuh"
 #include "bench/harness/gpu_time.cuh"
 #include "bench/suites/gpu_runs.h"
-#include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/optim/apply.h"
 #include "kernels/sparse/key_bins.h"
@@ -26,6 +25,7 @@
 #include "storage/gpu/embedding_group.h"
 #include "storage/gpu/gpu_store.h"
 #include "storage/gpu/spread_group.h"
+#include "strata/gpu/hash_map.h"
 
 namespace strata::bench {
 namespace {
@@ -297,7 +297,7 @@ std::vector<std::string> Names() {
 
 Result<std::unique_ptr<LocalStore>> MakeStore(const GpuStoreOptions& options,
                                               const OptimizerSpec& optimizer) {
-  STRATA_ASSIGN(auto store, MakeGpuStore(options));
+  STRATA_ASSIGN(auto store, MakeLocalGpuStore(options));
   for (const std::string& name : Names()) {
     TableSpec spec;
     spec.name = name;
@@ -348,7 +348,7 @@ Result<double> SecondsInStore(const OptimizerSpec& optimizer, uint64_t bytes, co
 // and its share of the rows.
 Result<double> SecondsSpread(const OptimizerSpec& optimizer, uint64_t bytes, const Ranks& ranks) {
   std::vector<std::unique_ptr<LocalStore>> stores;
-  std::vector<LocalStore*> of_stores;
+  std::vector<TableStore*> of_stores;
   std::vector<Exec> execs;
   std::vector<std::vector<EmbeddingBags>> bags(ranks.size());
   std::vector<std::vector<const void*>> given(ranks.size());

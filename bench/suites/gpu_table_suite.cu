@@ -20,9 +20,9 @@
 #include "bench/harness/measure.h"
 #include "bench/suites/gpu_runs.h"
 #include "bench/suites/map_traffic.h"
-#include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "storage/gpu/device_map.h"
+#include "strata/gpu/hash_map.h"
 
 namespace strata::bench {
 namespace {

@@ -1,6 +1,6 @@
 #include "bench/suites/map_traffic.h"
 
-#include "kernels/hashmap/map_ref.h"
+#include "strata/gpu/map_ref.h"
 
 namespace strata::bench {
 namespace {

@@ -18,9 +18,9 @@ constexpr std::array kAllreduces = {kInputs, kDoubling,     kBinomial,
                                     kRing,   kHalvingBruck, kCirculant};
 constexpr std::array kAllgathers = {kDoubling, kRing, kBruck};
 constexpr std::array kBroadcasts = {kBinomial, kBinaryTree, kPipelined, kScatterAllgather};
-constexpr std::array kGathers = {kBinomial};
-constexpr std::array kScatters = {kBinomial};
-constexpr std::array kReduces = {kBinomial, kRabenseifner};
+constexpr std::array kGathers = {kBinaryTree, kBinomial};
+constexpr std::array kScatters = {kBinaryTree, kBinomial};
+constexpr std::array kReduces = {kBinaryTree, kBinomial, kRabenseifner};
 constexpr std::array kReduceScatters = {kHalving, kHalvingFolded, kRing, kCirculant};
 constexpr std::array kAllToAlls = {kBruck, kPairwise};
 constexpr std::array kBarriers = {kDissemination};
@@ -102,13 +102,18 @@ Schedule Broadcast(Algorithm algorithm, const SchedulePlace& at) {
   }
 }
 
-Schedule Gather(const SchedulePlace& at) {
-  return Transposed(BinomialScatter(at.world, at.rank, at.root), OnArrival::kPlace);
+Schedule Scatter(Algorithm algorithm, const SchedulePlace& at) {
+  return algorithm == kBinaryTree ? BinaryTreeScatter(at.world, at.rank, at.root)
+                                  : BinomialScatter(at.world, at.rank, at.root);
+}
+
+Schedule Gather(Algorithm algorithm, const SchedulePlace& at) {
+  return Transposed(Scatter(algorithm, at), OnArrival::kPlace);
 }
 
 Schedule Reduce(Algorithm algorithm, const SchedulePlace& at) {
-  if (algorithm == kRabenseifner) return Then(ReduceScatter(kCirculant, at), Gather(at));
-  return Transposed(BinomialBroadcast(at.world, at.rank, at.root), OnArrival::kReduce);
+  if (algorithm == kRabenseifner) return Then(ReduceScatter(kCirculant, at), Gather(kBinomial, at));
+  return Transposed(Broadcast(algorithm, at), OnArrival::kReduce);
 }
 
 Schedule Allreduce(Algorithm algorithm, const SchedulePlace& at) {
@@ -186,9 +191,9 @@ Schedule MakeSchedule(Collective operation, Algorithm algorithm, const ScheduleP
     case Collective::kBroadcast:
       return Broadcast(algorithm, place);
     case Collective::kGather:
-      return Gather(place);
+      return Gather(algorithm, place);
     case Collective::kScatter:
-      return BinomialScatter(place.world, place.rank, place.root);
+      return Scatter(algorithm, place);
     case Collective::kReduce:
       return Reduce(algorithm, place);
     case Collective::kReduceScatter:

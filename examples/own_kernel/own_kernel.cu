@@ -4,17 +4,16 @@
 // Prints "own-kernel: 3000 keys scored, 1000 of them have no row" and ends with 0; with 77 where
 // there is no GPU, with 1 when anything fails or a score is not what the host computes.
 #include <cuda_runtime.h>
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <vector>
 
-#include "kernels/core/cuda_status.cuh"
-#include "kernels/hashmap/hash_map.h"
-#include "kernels/hashmap/map_device.cuh"
-#include "storage/gpu/device_map.h"
-#include "storage/gpu/device_pool.h"
+#include "strata/gpu/cuda_status.cuh"
+#include "strata/gpu/find_place.cuh"
+#include "strata/gpu/gpu_map.h"
+#include "strata/gpu/gpu_store.h"
 #include "strata/status.h"
 
 namespace {
@@ -26,13 +25,14 @@ using strata::Status;
 
 constexpr uint32_t kDim = 8;
 constexpr uint64_t kRows = 2000;
+constexpr uint32_t kThreads = 256;
 constexpr uint64_t kKeys = 3000;  // the last 1000 have no row
 
 // scores[i]: the product of `query` and the row of keys[i]; -1 where there is none. A thread a key.
 // The map's rows are fp32 (MapRef::IsNarrow tells), and nothing changes the map meanwhile.
 __global__ void ScoreRows(MapRef map, const uint64_t* keys, uint64_t count, const float* query,
                           float* scores) {
-  const uint64_t i = strata::ThreadNumber();
+  const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= count) return;
   float score = -1;
   const uint64_t place = strata::FindPlace(map, keys[i]);
@@ -64,7 +64,8 @@ Result<uint64_t> CountMissing(const std::vector<float>& scores) {
     float expected = i < kRows ? 0 : -1;
     for (uint32_t e = 0; i < kRows && e < kDim; ++e) expected += ElementOf(i, e);
     if (scores[i] != expected) {
-      return strata::Failed(fmt::format("score {}: expected {}, found {}", i, expected, scores[i]));
+      return strata::Failed("score " + std::to_string(i) + ": expected " +
+                            std::to_string(expected) + ", found " + std::to_string(scores[i]));
     }
     missing += scores[i] == -1 ? 1 : 0;
   }
@@ -75,9 +76,9 @@ Result<uint64_t> Run() {
   cudaStream_t stream = nullptr;
   STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
   const strata::Exec exec{.device = strata::DeviceKind::kCuda, .ordinal = 0, .stream = stream};
-  STRATA_ASSIGN(const auto pool, strata::DevicePool::Make(exec.ordinal, size_t{256} << 20));
   STRATA_ASSIGN(const auto map,
-                strata::DeviceMap::Make(exec, *pool, {.dim = kDim, .rows_max = 1'000'000}));
+                strata::GpuMap::Make(
+                    exec, {.dim = kDim, .rows_max = 1'000'000, .memory_bytes = size_t{256} << 20}));
 
   std::vector<uint64_t> keys;
   std::vector<float> rows;
@@ -93,13 +94,13 @@ Result<uint64_t> Run() {
   STRATA_ASSIGN(uint32_t* const missed, ToGpu(std::vector<uint32_t>(1)));
 
   // Room first, then the rows: keys of one call are distinct.
-  STRATA_TRY(map->MakeRoom(exec, kRows));
+  STRATA_TRY(map->MakeRoom(kRows));
   strata::InsertOrAssign(exec, map->ref(), {gpu_keys, kRows}, gpu_rows, nullptr, {},
                          {positions, missed});
 
   // ref() holds until the next MakeRoom, so it is asked for anew at each launch.
-  ScoreRows<<<strata::BlocksFor(kKeys), strata::kMapThreads, 0, stream>>>(map->ref(), gpu_keys,
-                                                                          kKeys, query, scores);
+  ScoreRows<<<(kKeys + kThreads - 1) / kThreads, kThreads, 0, stream>>>(map->ref(), gpu_keys, kKeys,
+                                                                        query, scores);
   STRATA_TRY(FromCuda(cudaGetLastError(), "ScoreRows"));
   STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), "ScoreRows"));
   std::vector<float> found(kKeys);
@@ -116,15 +117,16 @@ Result<uint64_t> Run() {
 }  // namespace
 
 int main() {
-  if (const Status gpu = strata::CheckDevice(0); !gpu.ok()) {
-    fmt::print(stderr, "own-kernel: {}\n", gpu.ToString());
+  if (const Status gpu = strata::CheckGpu(0); !gpu.ok()) {
+    std::fprintf(stderr, "own-kernel: %s\n", gpu.ToString().c_str());
     return 77;
   }
   const Result<uint64_t> missing = Run();
   if (!missing.ok()) {
-    fmt::print(stderr, "own-kernel: {}\n", missing.status().ToString());
+    std::fprintf(stderr, "own-kernel: %s\n", missing.status().ToString().c_str());
     return 1;
   }
-  fmt::print("own-kernel: {} keys scored, {} of them have no row\n", kKeys, *missing);
+  std::printf("own-kernel: %d keys scored, %d of them have no row\n", static_cast<int>(kKeys),
+              static_cast<int>(*missing));
   return 0;
 }

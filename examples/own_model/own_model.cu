@@ -6,18 +6,18 @@
 // Prints the mean loss of the first and of the last batch, and ends with 0; with 77 where there is
 // no GPU, with 1 when anything fails or nothing was learned.
 #include <cuda_runtime.h>
-#include <fmt/format.h>
 
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <numeric>
+#include <string>
 #include <vector>
 
-#include "base/hash.h"
-#include "kernels/core/cuda_status.cuh"
-#include "storage/gpu/embedding_group.h"
-#include "storage/gpu/gpu_store.h"
+#include "strata/gpu/cuda_status.cuh"
+#include "strata/gpu/embedding_group.h"
+#include "strata/gpu/gpu_store.h"
+#include "strata/hash.h"
 #include "strata/status.h"
 
 namespace {
@@ -146,16 +146,16 @@ Result<Losses> Train() {
 }  // namespace
 
 int main() {
-  if (const Status gpu = strata::CheckDevice(0); !gpu.ok()) {
-    fmt::print(stderr, "own-model: {}\n", gpu.ToString());
+  if (const Status gpu = strata::CheckGpu(0); !gpu.ok()) {
+    std::fprintf(stderr, "own-model: %s\n", gpu.ToString().c_str());
     return 77;
   }
   const Result<Losses> losses = Train();
   if (!losses.ok()) {
-    fmt::print(stderr, "own-model: {}\n", losses.status().ToString());
+    std::fprintf(stderr, "own-model: %s\n", losses.status().ToString().c_str());
     return 1;
   }
-  fmt::print("own-model: mean loss {:.3f} at step 1, {:.3f} at step {}\n", losses->first,
-             losses->last, kSteps);
+  std::printf("own-model: mean loss %.3f at step 1, %.3f at step %d\n", losses->first, losses->last,
+              static_cast<int>(kSteps));
   return losses->last < losses->first / 10 ? 0 : 1;
 }

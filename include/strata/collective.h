@@ -39,7 +39,7 @@ enum class Algorithm : uint8_t {
   kDoubling = 2,          // allgather, allreduce: recursive doubling
   kRing = 3,              // allgather, reduce-scatter, allreduce
   kBinomial = 4,          // broadcast, gather, scatter, reduce; allreduce: reduce + broadcast
-  kBinaryTree = 5,        // broadcast
+  kBinaryTree = 5,        // broadcast, gather, scatter, reduce
   kScatterAllgather = 6,  // broadcast: van de Geijn
   kPipelined = 7,         // broadcast
   kRabenseifner = 8,      // reduce: reduce-scatter + gather

@@ -1,4 +1,4 @@
-// CUDA's errors as a Status; the calling thread's device.
+// CUDA's errors (strata/gpu/cuda_status.cuh) that end the process, and the calling thread's device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,15 +7,10 @@
 #include <optional>
 
 #include "kernels/core/gpu_fault.h"
+#include "strata/gpu/cuda_status.cuh"
 #include "strata/status.h"
 
 namespace strata {
-
-inline Status FromCuda(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return {};
-  (void)cudaGetLastError();  // CUDA reports it again otherwise
-  return Failed(fmt::format("{}: CUDA: {}", what, cudaGetErrorString(error)));
-}
 
 // After an error that has made the calling thread's GPU useless to this process: ends it.
 [[noreturn]] inline void EndForGpuFault(const Status& status) {

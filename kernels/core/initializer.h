@@ -7,9 +7,9 @@
 #include <span>
 
 #include "base/hash.h"
-#include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
 #include "strata/exec.h"
+#include "strata/host_device.h"
 #include "strata/initializer_spec.h"
 
 namespace strata {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/core/host_device.h"
+#include "strata/host_device.h"
 
 namespace strata::math {
 

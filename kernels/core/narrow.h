@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "base/hash.h"
-#include "kernels/core/host_device.h"
 #include "strata/element_type.h"
+#include "strata/host_device.h"
 
 namespace strata::narrow {
 

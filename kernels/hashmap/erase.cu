@@ -1,6 +1,6 @@
 #include "kernels/core/cuda_stream.cuh"
-#include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
+#include "strata/gpu/hash_map.h"
 
 namespace strata {
 namespace {

@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/hashmap/hash_map.h"
-#include "kernels/hashmap/map_ref.h"
 #include "strata/exec.h"
+#include "strata/gpu/hash_map.h"
+#include "strata/gpu/map_ref.h"
 
 namespace strata {
 

@@ -8,8 +8,8 @@
 
 #include "kernels/core/initializer.h"
 #include "kernels/core/narrow.h"
-#include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
+#include "strata/gpu/hash_map.h"
 
 namespace strata {
 

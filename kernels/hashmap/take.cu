@@ -1,7 +1,7 @@
 // Rows out: by place, and those that a snapshot has still to take.
 #include "kernels/core/cuda_stream.cuh"
-#include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
+#include "strata/gpu/hash_map.h"
 
 namespace strata {
 namespace {

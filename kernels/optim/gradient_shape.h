@@ -11,8 +11,8 @@
 // tables leave its row alone, and count it.
 #pragma once
 
-#include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
+#include "strata/host_device.h"
 #include "strata/optimizer_spec.h"
 
 namespace strata {

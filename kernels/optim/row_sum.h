@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -43,9 +43,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
 #include "kernels/optim/learning_rate.h"
+#include "strata/host_device.h"
 #include "strata/optimizer_spec.h"
 
 namespace strata {

@@ -1,6 +1,6 @@
 #include <cstddef>
 
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/setops/gpu_few.cuh"
 #include "kernels/setops/gpu_select.cuh"
 

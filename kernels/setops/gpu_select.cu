@@ -1,4 +1,4 @@
-#include "kernels/core/bitonic_sort.cuh"
+#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/setops/gpu_select.cuh"
 
 namespace strata::gpu_sets {

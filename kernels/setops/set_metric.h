@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
+#include "strata/host_device.h"
 #include "strata/set_search.h"
 
 namespace strata {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/hashmap/hash_map.h"
 #include "kernels/sparse/batch.h"
 #include "strata/exec.h"
+#include "strata/gpu/hash_map.h"
 
 namespace strata {
 

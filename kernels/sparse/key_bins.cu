@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/core/bitonic_sort.cuh"
+#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/sparse/key_bins.cuh"
 

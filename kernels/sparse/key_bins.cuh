@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/key_bins.h"
 #include "kernels/sparse/scratch.h"

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/hashmap/hash_map.h"
 #include "strata/exec.h"
+#include "strata/gpu/hash_map.h"
 
 namespace strata {
 

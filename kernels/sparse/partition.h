@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/hash.h"
-#include "kernels/core/host_device.h"
 #include "strata/exec.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

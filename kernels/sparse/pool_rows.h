@@ -5,17 +5,13 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/host_device.h"
-#include "kernels/hashmap/hash_map.h"
-#include "kernels/hashmap/map_ref.h"
 #include "strata/exec.h"
+#include "strata/gpu/bags.h"
+#include "strata/gpu/hash_map.h"
+#include "strata/gpu/map_ref.h"
+#include "strata/host_device.h"
 
 namespace strata {
-
-constexpr uint32_t kPoolTablesMax = 64;
-
-enum class Combiner : uint8_t { kSum, kMean };  // of an empty bag: zeros
-enum class PooledType : uint8_t { kFloat32, kBFloat16, kFloat16 };
 
 // One table's bags. Device memory, of which nothing is written but `out`.
 struct PooledTable {

@@ -8,9 +8,9 @@
 
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
-#include "kernels/hashmap/hash_map.h"
-#include "kernels/hashmap/map_ref.h"
+#include "strata/gpu/hash_map.h"
+#include "strata/gpu/map_ref.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -1,4 +1,4 @@
-// A batch of bags as a model hands it to a group of tables (storage/gpu/embedding_group.h).
+// What groups of tables check and read of a batch of bags (strata/gpu/bags.h).
 #pragma once
 
 #include <cstddef>
@@ -9,28 +9,10 @@
 #include "kernels/sparse/pool_rows.h"
 #include "kernels/sparse/table_group.h"
 #include "storage/table.h"
+#include "strata/gpu/bags.h"
 #include "strata/status.h"
 
 namespace strata {
-
-// The bags of one table in a batch, as PooledTable has them. Device memory.
-struct EmbeddingBags {
-  uint64_t keys = 0;  // of all bags
-  // Ascending from 0 to `keys`, one for each bag and one more, which nobody checks. Null: bag b is
-  // key b.
-  const uint32_t* offsets = nullptr;
-  const float* weights = nullptr;  // by key; null: all are 1
-  uint64_t bags = 0;
-  void* out = nullptr;  // vectors; a multiple of 16 bytes
-  uint64_t stride = 0;  // elements from sample to sample
-  uint32_t slots = 1;   // bags of a sample
-  Combiner combiner = Combiner::kSum;
-};
-struct BagBatch {
-  const Key* keys = nullptr;              // those of table 0, then of table 1, ...; device memory
-  std::span<const EmbeddingBags> tables;  // one for each of the group
-  PooledType type = PooledType::kFloat32;
-};
 
 std::vector<uint64_t> KeysOf(const BagBatch& batch);  // by table
 bool HasKeys(std::span<const uint64_t> counts);

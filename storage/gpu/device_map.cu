@@ -4,9 +4,9 @@
 #include "base/human_text.h"
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/cuda_stream.cuh"
-#include "kernels/hashmap/hash_map.h"
 #include "storage/gpu/device_map.h"
 #include "storage/row_schema.h"
+#include "strata/gpu/hash_map.h"
 
 namespace strata {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "kernels/hashmap/map_ref.h"
 #include "storage/gpu/device_pool.h"
 #include "strata/exec.h"
+#include "strata/gpu/map_ref.h"
 #include "strata/status.h"
 
 namespace strata {

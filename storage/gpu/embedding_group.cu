@@ -9,9 +9,9 @@
 namespace strata {
 
 // The tables, locked.
-class EmbeddingGroup::Turn {
+class LocalEmbeddingGroup::Turn {
  public:
-  explicit Turn(EmbeddingGroup& group)
+  explicit Turn(LocalEmbeddingGroup& group)
       : group_(group), device_(group.exec_.ordinal), lent_(group.exec_, group.done_) {}
 
   Status Begin() {
@@ -22,30 +22,37 @@ class EmbeddingGroup::Turn {
   const LentTables& lent() const { return lent_; }
 
  private:
-  EmbeddingGroup& group_;
+  LocalEmbeddingGroup& group_;
   const DeviceScope device_;
   LocalStore::Entries entries_;
   LocalStore::Locks locks_;
   LentTables lent_;  // goes first
 };
 
-Result<std::unique_ptr<EmbeddingGroup>> EmbeddingGroup::Open(LocalStore& store,
+Result<std::unique_ptr<EmbeddingGroup>> EmbeddingGroup::Open(TableStore& store,
                                                              std::span<const std::string> tables,
                                                              const Exec& exec) {
   STRATA_TRY(CheckNames(tables));
+  auto* const local = dynamic_cast<LocalStore*>(&store);
+  if (local == nullptr) return Invalid("a group of embeddings takes a store of this process");
   if (exec.device != DeviceKind::kCuda) return Invalid("a group of embeddings works on a GPU");
   STRATA_TRY(CheckDevice(exec.ordinal));
-  auto group = std::unique_ptr<EmbeddingGroup>(new EmbeddingGroup(store, tables, exec));
-  const DeviceScope device(exec.ordinal);
-  STRATA_ASSIGN(group->done_, MakeEvent());
-  STRATA_TRY(group->batch_.Make());
-  Turn turn(*group);
-  STRATA_TRY(turn.Begin());
-  STRATA_ASSIGN(group->specs_, turn.lent().Specs());
+  auto group = std::make_unique<LocalEmbeddingGroup>(*local, tables, exec);
+  STRATA_TRY(group->Start());
   return Result<std::unique_ptr<EmbeddingGroup>>(std::move(group));
 }
 
-EmbeddingGroup::~EmbeddingGroup() {
+Status LocalEmbeddingGroup::Start() {
+  const DeviceScope device(exec_.ordinal);
+  STRATA_ASSIGN(done_, MakeEvent());
+  STRATA_TRY(batch_.Make());
+  Turn turn(*this);
+  STRATA_TRY(turn.Begin());
+  STRATA_ASSIGN(specs_, turn.lent().Specs());
+  return {};
+}
+
+LocalEmbeddingGroup::~LocalEmbeddingGroup() {
   const DeviceScope device(exec_.ordinal);
   (void)cudaStreamSynchronize(StreamOf(exec_));
   if (done_ != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(done_));
@@ -70,7 +77,7 @@ std::vector<PooledTable> RowsAsBags(const TableGroup& group, const Key* keys, fl
 
 }  // namespace
 
-Status EmbeddingGroup::LookUp(const BagBatch& batch) {
+Status LocalEmbeddingGroup::LookUp(const BagBatch& batch) {
   STRATA_TRY(CheckBags(specs_, batch));
   has_step_ = false;
   {
@@ -87,7 +94,7 @@ Status EmbeddingGroup::LookUp(const BagBatch& batch) {
   return {};
 }
 
-Result<bool> EmbeddingGroup::MakeResident(Turn& turn) {
+Result<bool> LocalEmbeddingGroup::MakeResident(Turn& turn) {
   const LentTables& lent = turn.lent();
   const size_t tables = names_.size();
   const auto lacks = [&](size_t t) {
@@ -117,8 +124,8 @@ Result<bool> EmbeddingGroup::MakeResident(Turn& turn) {
   return true;
 }
 
-Status EmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts,
-                             float* rows) {
+Status LocalEmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts,
+                                  float* rows) {
   has_step_ = false;
   STRATA_TRY(turn.Begin());
   const LentTables& lent = turn.lent();
@@ -136,7 +143,7 @@ Status EmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const uint64
   return {};
 }
 
-Status EmbeddingGroup::Forward(const RowBatch& batch) {
+Status LocalEmbeddingGroup::Forward(const RowBatch& batch) {
   STRATA_TRY(CheckKeys(names_.size(), batch.keys, batch.counts));
   if (HasKeys(batch.counts) && !IsVector(batch.rows)) {
     return Invalid("rows do not begin at a multiple of 16 bytes");
@@ -147,7 +154,7 @@ Status EmbeddingGroup::Forward(const RowBatch& batch) {
   return {};
 }
 
-Status EmbeddingGroup::Forward(const BagBatch& batch) {
+Status LocalEmbeddingGroup::Forward(const BagBatch& batch) {
   STRATA_TRY(CheckBags(specs_, batch));
   const std::vector<uint64_t> keys = KeysOf(batch);
   Turn turn(*this);
@@ -162,7 +169,7 @@ Status EmbeddingGroup::Forward(const BagBatch& batch) {
   return {};
 }
 
-Status EmbeddingGroup::CheckStep(bool has_bags, uint64_t step) const {
+Status LocalEmbeddingGroup::CheckStep(bool has_bags, uint64_t step) const {
   if (!has_step_) return Invalid("Backward without a Forward before it");
   if (has_bags == step_.bags.empty()) {
     return Invalid(has_bags ? "gradients of bags for a Forward of rows"
@@ -173,7 +180,7 @@ Status EmbeddingGroup::CheckStep(bool has_bags, uint64_t step) const {
 }
 
 template <typename GradientsOf>
-Status EmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_of) {
+Status LocalEmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_of) {
   const DeviceScope device(exec_.ordinal);
   Turn turn(*this);
   STRATA_TRY(turn.Begin());
@@ -192,7 +199,7 @@ Status EmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_of) {
   return {};
 }
 
-Status EmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t step) {
+Status LocalEmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t step) {
   STRATA_TRY(CheckStep(/*has_bags=*/true, step));
   STRATA_TRY(CheckGradients(specs_, step_.bags, step_.type, gradients));
   return Finish(step, [&](const TableGroup& group) {
@@ -201,7 +208,7 @@ Status EmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t
   });
 }
 
-Status EmbeddingGroup::Backward(const float* gradients, uint64_t step) {
+Status LocalEmbeddingGroup::Backward(const float* gradients, uint64_t step) {
   STRATA_TRY(CheckStep(/*has_bags=*/false, step));
   if (HasKeys(batch_.keys()) && !IsVector(gradients)) {
     return Invalid("gradients do not begin at a multiple of 16 bytes");

@@ -8,7 +8,8 @@
 
 namespace strata {
 
-Result<std::unique_ptr<LocalStore>> MakeGpuStore(const GpuStoreOptions& options) {
+Result<std::unique_ptr<LocalStore>> MakeLocalGpuStore(const GpuStoreOptions& options,
+                                                      const Clock& clock) {
   // Kept alive by the factory and so by the store; tables end before it.
   STRATA_ASSIGN(auto made,
                 GpuTables::Open({.ordinal = options.device, .memory_bytes = options.memory_bytes}));
@@ -24,7 +25,12 @@ Result<std::unique_ptr<LocalStore>> MakeGpuStore(const GpuStoreOptions& options)
                               VictimOrder::kLeastRecent);
     };
   }
-  return std::make_unique<LocalStore>("the GPU store", std::move(factory), *options.clock);
+  return std::make_unique<LocalStore>("the GPU store", std::move(factory), clock);
+}
+
+Result<std::unique_ptr<TableStore>> MakeGpuStore(const GpuStoreOptions& options) {
+  STRATA_ASSIGN(std::unique_ptr<LocalStore> store, MakeLocalGpuStore(options));
+  return std::unique_ptr<TableStore>(std::move(store));
 }
 
 }  // namespace strata

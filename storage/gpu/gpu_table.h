@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "kernels/hashmap/hash_map.h"
 #include "kernels/sparse/batch.h"
 #include "kernels/sparse/update.h"
 #include "storage/gpu/device_buffer.h"
@@ -15,6 +14,7 @@
 #include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
 #include "strata/exec.h"
+#include "strata/gpu/hash_map.h"
 
 namespace strata {
 

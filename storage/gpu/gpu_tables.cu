@@ -7,6 +7,7 @@
 #include "storage/gpu/gpu_tables.h"
 #include "storage/gpu/hot_table.h"
 #include "storage/gpu/pinned_pool.h"
+#include "strata/gpu/gpu_store.h"
 
 namespace strata {
 namespace {
@@ -111,5 +112,7 @@ std::unique_ptr<LocalTable> GpuTables::MakeOver(const TableSpec& spec, uint16_t 
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec& spec, uint16_t lane) {
   return std::make_unique<GpuTable>(spec, *pools_[lane % pools_.size()], host_);
 }
+
+Status CheckGpu(int device) { return CheckDevice(device); }
 
 }  // namespace strata

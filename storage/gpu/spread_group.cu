@@ -89,7 +89,7 @@ TableGroup GroupOfRank(std::span<const TableSpec> specs, std::span<const uint64_
 }  // namespace
 
 // A GPU of the group. Which memory is read by others: collect_parts.h.
-struct SpreadGroup::Gpu {
+struct LocalSpreadGroup::Gpu {
   Gpu(LocalStore& its_store, const Exec& its_exec)
       : store(its_store), exec(its_exec), batch(its_exec) {}
   ~Gpu() {
@@ -139,9 +139,9 @@ struct SpreadGroup::Gpu {
 };
 
 // The tables of all stores, locked.
-class SpreadGroup::Turn {
+class LocalSpreadGroup::Turn {
  public:
-  explicit Turn(const SpreadGroup& group) : group_(group) {}
+  explicit Turn(const LocalSpreadGroup& group) : group_(group) {}
   ~Turn() {
     // A table is given back when its own GPU is done: all who read its rows are then.
     if (!lent_.empty()) group_.Meet();
@@ -183,7 +183,7 @@ class SpreadGroup::Turn {
     return {};
   }
 
-  const SpreadGroup& group_;
+  const LocalSpreadGroup& group_;
   std::vector<LocalStore::Entries> entries_;
   LocalStore::Locks locks_;
   std::deque<LentTables> lent_;  // goes first
@@ -197,12 +197,32 @@ std::vector<uint16_t> SpreadGroup::EvenShards(size_t gpus) {
   return owners;
 }
 
-SpreadGroup::SpreadGroup(std::span<const std::string> names,
-                         std::span<const uint16_t> owner_of_shard)
+Result<std::unique_ptr<SpreadGroup>> SpreadGroup::Open(std::span<TableStore* const> stores,
+                                                       std::span<const std::string> tables,
+                                                       std::span<const Exec> execs,
+                                                       std::span<const uint16_t> owner_of_shard) {
+  STRATA_TRY(CheckNames(tables));
+  std::vector<LocalStore*> local;
+  for (TableStore* const store : stores) {
+    local.push_back(dynamic_cast<LocalStore*>(store));
+    if (local.back() == nullptr) return Invalid("a spread group takes stores of this process");
+  }
+  STRATA_TRY(CheckStores(local, execs));
+  const std::vector<uint16_t> even = EvenShards(stores.size());
+  if (owner_of_shard.empty()) owner_of_shard = even;
+  STRATA_TRY(CheckShards(owner_of_shard, stores.size()));
+  STRATA_TRY(LetReadEachOther(execs));
+  auto group = std::make_unique<LocalSpreadGroup>(tables, owner_of_shard);
+  STRATA_TRY(group->Make(local, execs));
+  return Result<std::unique_ptr<SpreadGroup>>(std::move(group));
+}
+
+LocalSpreadGroup::LocalSpreadGroup(std::span<const std::string> names,
+                                   std::span<const uint16_t> owner_of_shard)
     : names_(names.begin(), names.end()),
       owner_of_shard_(owner_of_shard.begin(), owner_of_shard.end()) {}
 
-SpreadGroup::~SpreadGroup() {
+LocalSpreadGroup::~LocalSpreadGroup() {
   // All of them, before memory goes that others read.
   for (const auto& gpu : gpus_) {
     const DeviceScope device(gpu->exec.ordinal);
@@ -210,23 +230,7 @@ SpreadGroup::~SpreadGroup() {
   }
 }
 
-Result<std::unique_ptr<SpreadGroup>> SpreadGroup::Open(std::span<LocalStore* const> stores,
-                                                       std::span<const std::string> tables,
-                                                       std::span<const Exec> execs,
-                                                       std::span<const uint16_t> owner_of_shard) {
-  STRATA_TRY(CheckNames(tables));
-  STRATA_TRY(CheckStores(stores, execs));
-  const std::vector<uint16_t> even = EvenShards(stores.size());
-  if (owner_of_shard.empty()) owner_of_shard = even;
-  STRATA_TRY(CheckShards(owner_of_shard, stores.size()));
-  STRATA_TRY(LetReadEachOther(execs));
-  auto group = std::unique_ptr<SpreadGroup>(new SpreadGroup(tables, owner_of_shard));
-  STRATA_TRY(group->Make(stores, execs));
-  STRATA_TRY(group->CheckTables());
-  return Result<std::unique_ptr<SpreadGroup>>(std::move(group));
-}
-
-Status SpreadGroup::Make(std::span<LocalStore* const> stores, std::span<const Exec> execs) {
+Status LocalSpreadGroup::Make(std::span<LocalStore* const> stores, std::span<const Exec> execs) {
   const auto pinned = PinnedPool::Make();
   const size_t tables = names_.size();
   for (size_t i = 0; i < stores.size(); ++i) {
@@ -248,10 +252,10 @@ Status SpreadGroup::Make(std::span<LocalStore* const> stores, std::span<const Ex
     STRATA_TRY(gpu.firsts.ReserveFor<uint32_t>(stores.size() * tables));
   }
   host_maps_ = pinned->Take(stores.size() * tables * sizeof(MapRef) / sizeof(float));
-  return {};
+  return CheckTables();
 }
 
-Status SpreadGroup::CheckTables() {
+Status LocalSpreadGroup::CheckTables() {
   Turn turn(*this);
   STRATA_TRY(turn.Begin());
   for (size_t i = 1; i < gpus_.size(); ++i) {
@@ -268,7 +272,7 @@ Status SpreadGroup::CheckTables() {
   return {};
 }
 
-Status SpreadGroup::CheckBatches(std::span<const BagBatch> batches) const {
+Status LocalSpreadGroup::CheckBatches(std::span<const BagBatch> batches) const {
   if (batches.size() != gpus_.size()) {
     return Invalid(fmt::format("batches of {} for a group of {}; each has one, which may be empty",
                                Counted(batches.size(), "GPU"), gpus_.size()));
@@ -289,7 +293,7 @@ Status SpreadGroup::CheckBatches(std::span<const BagBatch> batches) const {
   return {};
 }
 
-void SpreadGroup::Meet() const {
+void LocalSpreadGroup::Meet() const {
   for (const auto& gpu : gpus_) {
     const DeviceScope device(gpu->exec.ordinal);
     Record(gpu->done, gpu->exec);
@@ -303,7 +307,7 @@ void SpreadGroup::Meet() const {
   }
 }
 
-Status SpreadGroup::Cut(std::span<const BagBatch> batches) {
+Status LocalSpreadGroup::Cut(std::span<const BagBatch> batches) {
   const auto owners = static_cast<uint32_t>(gpus_.size());
   for (size_t r = 0; r < gpus_.size(); ++r) {
     Gpu& gpu = *gpus_[r];
@@ -326,7 +330,7 @@ Status SpreadGroup::Cut(std::span<const BagBatch> batches) {
   return {};
 }
 
-std::vector<RankBatch> SpreadGroup::Ranks() const {
+std::vector<RankBatch> LocalSpreadGroup::Ranks() const {
   std::vector<RankBatch> ranks;
   for (const auto& gpu : gpus_) {
     ranks.push_back(
@@ -335,7 +339,7 @@ std::vector<RankBatch> SpreadGroup::Ranks() const {
   return ranks;
 }
 
-Status SpreadGroup::Collect(Turn& turn) {
+Status LocalSpreadGroup::Collect(Turn& turn) {
   const std::vector<RankBatch> ranks = Ranks();
   const size_t tables = names_.size();
   for (size_t o = 0; o < gpus_.size(); ++o) {
@@ -354,7 +358,7 @@ Status SpreadGroup::Collect(Turn& turn) {
   return {};
 }
 
-void SpreadGroup::Pool(Turn& turn, std::span<const BagBatch> batches) {
+void LocalSpreadGroup::Pool(Turn& turn, std::span<const BagBatch> batches) {
   const size_t tables = names_.size();
   const size_t gpus = gpus_.size();
   auto* maps = reinterpret_cast<MapRef*>(host_maps_.get());
@@ -376,7 +380,7 @@ void SpreadGroup::Pool(Turn& turn, std::span<const BagBatch> batches) {
   }
 }
 
-Status SpreadGroup::LookUp(std::span<const BagBatch> batches) {
+Status LocalSpreadGroup::LookUp(std::span<const BagBatch> batches) {
   STRATA_TRY(CheckBatches(batches));
   has_step_ = false;
   Turn turn(*this);
@@ -386,7 +390,7 @@ Status SpreadGroup::LookUp(std::span<const BagBatch> batches) {
   return {};
 }
 
-Status SpreadGroup::Forward(std::span<const BagBatch> batches) {
+Status LocalSpreadGroup::Forward(std::span<const BagBatch> batches) {
   STRATA_TRY(CheckBatches(batches));
   has_step_ = false;
   STRATA_TRY(Cut(batches));
@@ -400,7 +404,7 @@ Status SpreadGroup::Forward(std::span<const BagBatch> batches) {
   return {};
 }
 
-Status SpreadGroup::Settle(Turn& turn) {
+Status LocalSpreadGroup::Settle(Turn& turn) {
   std::vector<Gpu*> behind;
   for (size_t o = 0; o < gpus_.size(); ++o) {
     if (gpus_[o]->batch.IsCurrent(turn.lent(o))) continue;
@@ -416,8 +420,8 @@ Status SpreadGroup::Settle(Turn& turn) {
   return {};
 }
 
-Status SpreadGroup::Backward(std::span<const std::span<const void* const>> gradients,
-                             uint64_t step) {
+Status LocalSpreadGroup::Backward(std::span<const std::span<const void* const>> gradients,
+                                  uint64_t step) {
   if (!has_step_) return Invalid("Backward without a Forward before it");
   if (step == 0) return Invalid("Backward at step 0; steps begin with 1");
   if (gradients.size() != gpus_.size()) {

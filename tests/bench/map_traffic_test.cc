@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "kernels/hashmap/map_ref.h"
+#include "strata/gpu/map_ref.h"
 
 namespace strata::bench {
 namespace {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""consumer_test.py BUILD CMAKE COMPILER: installs the build into a new folder, builds the project
-beside this file against it, by CMake and by pkg-config, and runs it. A client links neither RocksDB
+"""consumer_test.py BUILD CMAKE COMPILER: installs the build into a new folder, builds
+examples/linking against it, by CMake and by pkg-config, and runs it. A client links neither RocksDB
 nor protobuf."""
 
 import os
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parent / "project"
+PROJECT = Path(__file__).resolve().parents[2] / "examples/linking"
 WORLD = 3
 
 

@@ -17,7 +17,7 @@ constexpr size_t kPoolBytes = size_t{8} << 30;
 class GpuHarness : public ContractHarness {
  public:
   GpuHarness() {
-    auto store = MakeGpuStore({.device = 0, .memory_bytes = kPoolBytes, .clock = &clock_});
+    auto store = MakeLocalGpuStore({.device = 0, .memory_bytes = kPoolBytes}, clock_);
     STRATA_CHECK_MSG(store.ok(), store.status().ToString());
     store_ = std::move(*store);
   }

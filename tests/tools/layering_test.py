@@ -82,7 +82,7 @@ MAY_INCLUDE = {
               "proto/format/checkpoint_manifest.h"],
     "bench": ["base", "kernels", "storage", "cluster", "ps/client", "ps/service/server.h",
               "worker/gbdt"],
-    "examples": ["base", "kernels", "storage"],
+    "examples": [],  # the public face
     "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }
 

@@ -99,8 +99,15 @@ strata_component(client strata_client "Tables and collections of a cluster of se
 strata_component(group strata_join "Collectives among the workers of a cluster")
 strata_component(server strata_embedded_server "A parameter server inside a program")
 
+if(STRATA_HAVE_CUDA)
+  strata_component(gpu strata_gpu "Tables in a GPU's memory, and kernels over them")
+else()
+  set(without_gpu PATTERN gpu EXCLUDE)
+endif()
+
 install(TARGETS strata-server strata-worker strata-admin RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  ${without_gpu})
 install(EXPORT StrataTargets NAMESPACE Strata:: DESTINATION ${STRATA_PACKAGE_DIR})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/StrataConfig.cmake.in
   ${PROJECT_BINARY_DIR}/StrataConfig.cmake INSTALL_DESTINATION ${STRATA_PACKAGE_DIR})

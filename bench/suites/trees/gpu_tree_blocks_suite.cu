@@ -1,5 +1,5 @@
-// Suite "tree-blocks" on a GPU: the building blocks of trees, kernels/tree/blocks/grid_blocks.h and
-// kernels/core/bitonic_sort.cuh, beside CUB's.
+// Suite "tree-blocks" on a GPU: the building blocks of trees, strata/gpu/arrays.h and
+// strata/gpu/bitonic_sort.cuh, beside CUB's.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include "bench/harness/gpu_buffer.cuh"
 #include "bench/harness/gpu_time.cuh"
 #include "bench/suites/gpu_runs.h"
-#include "kernels/core/bitonic_sort.cuh"
-#include "kernels/tree/blocks/grid_blocks.h"
+#include "strata/gpu/bitonic_sort.cuh"
+#include "strata/gpu/arrays.h"
 
 namespace strata::bench {
 namespace {

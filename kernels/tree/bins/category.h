@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -2,10 +2,10 @@
 #include <bit>
 #include <limits>
 
-#include "kernels/core/bitonic_sort.cuh"
+#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/core/cuda_stream.cuh"
-#include "kernels/core/shuffle.cuh"
-#include "kernels/tree/blocks/grid_blocks.h"
+#include "strata/gpu/shuffle.cuh"
+#include "strata/gpu/arrays.h"
 
 namespace strata {
 namespace {

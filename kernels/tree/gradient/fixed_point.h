@@ -9,8 +9,8 @@
 #include <span>
 
 #include "base/hash.h"
-#include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

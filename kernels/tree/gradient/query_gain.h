@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
 #include "kernels/tree/gradient/ranking_losses.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
 #include "kernels/tree/gradient/fixed_point.h"
+#include "strata/host_device.h"
 
 namespace strata::loss {
 

@@ -1,5 +1,5 @@
 #include "kernels/core/math.h"
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/blocks/blocks_for.cuh"
 #include "kernels/tree/gradient/exact_sum.h"
 #include "kernels/tree/gradient/row_kernels.cuh"

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "kernels/core/math.h"
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/device_tree.cuh"
 #include "kernels/tree/grow/gpu_trees.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/math.h"
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/gpu_trees.h"
 #include "kernels/tree/grow/meeting.cuh"
 #include "kernels/tree/split/best_group.cuh"

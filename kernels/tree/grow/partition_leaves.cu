@@ -1,4 +1,4 @@
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/meeting.cuh"
 
 namespace strata::gpu_tree {

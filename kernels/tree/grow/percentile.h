@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
 #include "kernels/tree/gradient/exact_sum.h"
 #include "kernels/tree/gradient/fixed_point.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -1,5 +1,5 @@
 // Areas under curves over thresholds of the score, of rows that are sorted by it.
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/blocks/blocks_for.cuh"
 #include "kernels/tree/metric/metric_kernels.cuh"
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

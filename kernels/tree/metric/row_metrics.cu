@@ -1,7 +1,7 @@
 // Losses of rows, what places of queries are worth, and exact sums of either.
-#include "kernels/core/bitonic_sort.cuh"
+#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/core/math.h"
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/blocks/blocks_for.cuh"
 #include "kernels/tree/metric/metric_kernels.cuh"
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
 #include "kernels/tree/gradient/exact_sum.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
 #include "kernels/tree/bins/category.h"
 #include "kernels/tree/split/feature_shape.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -1,7 +1,7 @@
 // The best of splits that groups of features have found.
 #pragma once
 
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/device_tree.cuh"
 
 namespace strata::gpu_tree {

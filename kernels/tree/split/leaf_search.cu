@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "kernels/core/cuda_status.cuh"
-#include "kernels/core/shuffle.cuh"
+#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/meeting.cuh"
 #include "kernels/tree/split/best_group.cuh"
 #include "kernels/tree/split/split_judge.h"

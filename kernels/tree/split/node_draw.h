@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "base/hash.h"
-#include "kernels/core/host_device.h"
 #include "kernels/tree/gradient/fixed_point.h"
 #include "kernels/tree/split/feature_shape.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

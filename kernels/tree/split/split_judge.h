@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
-#include "kernels/core/host_device.h"
 #include "kernels/tree/gradient/fixed_point.h"
 #include "kernels/tree/split/feature_shape.h"
 #include "kernels/tree/split/split.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -5,8 +5,8 @@
 #include <random>
 #include <span>
 
-#include "kernels/core/bitonic_sort.cuh"
-#include "kernels/tree/blocks/grid_blocks.h"
+#include "strata/gpu/bitonic_sort.cuh"
+#include "strata/gpu/arrays.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

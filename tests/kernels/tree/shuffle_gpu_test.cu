@@ -3,8 +3,8 @@
 #include <numeric>
 #include <random>
 
-#include "kernels/core/shuffle.cuh"
-#include "kernels/tree/blocks/grid_blocks.h"
+#include "strata/gpu/shuffle.cuh"
+#include "strata/gpu/arrays.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

@@ -1,7 +1,7 @@
 // More rows than 32 bits count. Takes 120 GB of a GPU's memory, and is skipped where there is less.
 #include "base/hash.h"
-#include "kernels/hashmap/hash_map.h"
 #include "storage/gpu/device_map.h"
+#include "strata/gpu/hash_map.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

@@ -265,7 +265,7 @@ TEST_F(EmbeddingGroupTest, AStoreMayHaveHostMemoryBelow) {
   for (const bool has_host : {false, true}) {
     GpuStoreOptions options{.device = 0, .memory_bytes = 6 * DevicePool::kChunkBytes};
     if (has_host) options.host_memory_bytes_max = 1ULL << 30;
-    auto store = MakeGpuStore(options);
+    auto store = MakeLocalGpuStore(options);
     ASSERT_TRUE(store.ok()) << store.status().ToString();
     Pair pair({SpecOf(0, 1024)}, std::move(*store));
     const auto group = pair.Open();

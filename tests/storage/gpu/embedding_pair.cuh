@@ -22,6 +22,11 @@
 
 namespace strata {
 
+// As groups of tables take stores.
+inline std::vector<TableStore*> Plain(const std::vector<LocalStore*>& stores) {
+  return {stores.begin(), stores.end()};
+}
+
 constexpr size_t kPoolBytes = size_t{1} << 30;
 
 inline TableSpec SpecOf(size_t t, uint32_t dim) {

@@ -12,9 +12,9 @@
 
 #include "kernels/core/initializer.h"
 #include "kernels/core/narrow.h"
-#include "kernels/hashmap/hash_map.h"
 #include "kernels/sparse/batch.h"
 #include "storage/gpu/device_map.h"
+#include "strata/gpu/hash_map.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

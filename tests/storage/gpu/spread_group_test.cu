@@ -190,7 +190,7 @@ TEST_F(SpreadGroupTest, SeveralGroupsMayTrainTheSameTables) {
   std::vector<uint16_t> turned = SpreadGroup::EvenShards(2);
   for (uint16_t& owner : turned) owner = 1 - owner;
   const auto first = spread.Open();
-  auto opened = SpreadGroup::Open(std::vector<LocalStore*>{spread.stores()[1], spread.stores()[0]},
+  auto opened = SpreadGroup::Open(std::vector<TableStore*>{spread.stores()[1], spread.stores()[0]},
                                   NamesOf(spread.specs()),
                                   std::vector<Exec>{spread.execs()[1], spread.execs()[0]}, turned);
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
@@ -322,7 +322,7 @@ TEST_F(SpreadGroupTest, RefusesStoresThatCannotBeOneGroup) {
                           const std::vector<LocalStore*>& of_stores,
                           const std::vector<std::string>& tables, const std::vector<Exec>& on,
                           const std::vector<uint16_t>& owners = {}) {
-    const Status status = SpreadGroup::Open(of_stores, tables, on, owners).status();
+    const Status status = SpreadGroup::Open(Plain(of_stores), tables, on, owners).status();
     EXPECT_EQ(status.code(), code) << says;
     EXPECT_NE(status.ToString().find(says), std::string::npos) << status.ToString();
   };
@@ -366,12 +366,12 @@ TEST_F(SpreadGroupTest, RefusesStoresThatCannotBeOneGroup) {
 
 TEST_F(SpreadGroupTest, RefusesTablesWithTiersBelow) {
   Spread spread(SpecsOf({4}), 2);
-  auto tiered = MakeGpuStore(
+  auto tiered = MakeLocalGpuStore(
       {.device = 1, .memory_bytes = kPoolBytes, .host_memory_bytes_max = uint64_t{1} << 30});
   ASSERT_TRUE(tiered.ok());
   ASSERT_TRUE((*tiered)->CreateTable(spread.specs()[0]).ok());
   const Status status =
-      SpreadGroup::Open(std::vector<LocalStore*>{spread.stores()[0], tiered->get()},
+      SpreadGroup::Open(std::vector<TableStore*>{spread.stores()[0], tiered->get()},
                         NamesOf(spread.specs()), spread.execs())
           .status();
   EXPECT_EQ(status.code(), StatusCode::kRefused);
@@ -386,7 +386,7 @@ TEST_F(SpreadGroupTest, RefusesGpusThatCannotReadEachOther) {
   for (const unsigned after : {0U, 1U}) {
     fail("cudaDeviceCanAccessPeer", after, 1);
     const Status status =
-        SpreadGroup::Open(spread.stores(), NamesOf(spread.specs()), spread.execs()).status();
+        SpreadGroup::Open(Plain(spread.stores()), NamesOf(spread.specs()), spread.execs()).status();
     EXPECT_EQ(status.code(), StatusCode::kFailed);
     const std::string says = after == 0 ? "GPU 0 cannot read the memory of GPU 1"
                                         : "GPU 1 cannot read the memory of GPU 0";

@@ -34,7 +34,7 @@ class Spread : public HostTables {
   }
 
   std::unique_ptr<SpreadGroup> Open() {
-    auto group = SpreadGroup::Open(stores(), NamesOf(specs()), execs_, owner_of_shard_);
+    auto group = SpreadGroup::Open(Plain(stores()), NamesOf(specs()), execs_, owner_of_shard_);
     STRATA_CHECK_MSG(group.ok(), group.status().ToString());
     return std::move(*group);
   }

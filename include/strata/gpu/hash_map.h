@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/hashmap/map_ref.h"
 #include "strata/exec.h"
+#include "strata/gpu/map_ref.h"
 #include "strata/initializer_spec.h"
 
 namespace strata {

@@ -1,6 +1,6 @@
 // Sums, minima, maxima and prefix sums of one value a thread: of a warp by shuffles, of a block by
 // one more exchange in shared memory. The building blocks of LightGBM's GPU trees (its
-// include/LightGBM/cuda/cuda_algorithms.hpp), under their names; kernels/tree/blocks/grid_blocks.h
+// include/LightGBM/cuda/cuda_algorithms.hpp), under their names; strata/gpu/arrays.h
 // has those of arrays.
 #pragma once
 

@@ -19,7 +19,8 @@ strata::Status Run(const char* server) {
   STRATA_TRY(cluster->collections().Upsert("baskets", documents));
   strata::SetLists queries;
   queries.Add(std::vector<strata::Token>{10, 20, 30});
-  STRATA_ASSIGN(const auto hits, cluster->collections().Search("baskets", queries.view(), {.k = 1}));
+  STRATA_ASSIGN(const auto hits,
+                cluster->collections().Search("baskets", queries.view(), {.k = 1}));
   std::printf("row of 8: %g %g; nearest: %llu\n", rows[2], rows[3],
               static_cast<unsigned long long>(hits[0][0].id));
   return {};

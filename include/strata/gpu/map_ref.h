@@ -22,9 +22,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/hash.h"
-#include "kernels/core/host_device.h"
 #include "strata/element_type.h"
+#include "strata/hash.h"
+#include "strata/host_device.h"
 
 namespace strata {
 

@@ -1,0 +1,29 @@
+// A TableStore in the memory of one GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "strata/status.h"
+#include "strata/table_store.h"
+
+namespace strata {
+
+// kNotFound, saying how many there are, when this process sees no GPU of that number.
+Status CheckGpu(int device);
+
+struct GpuStoreOptions {
+  int device = 0;
+  size_t memory_bytes = 0;  // of the GPU, for all tables; taken at once
+  // Rows that have no room there lie in host memory, up to so much of it. Nothing: they have none,
+  // and pushes that make them are refused.
+  std::optional<uint64_t> host_memory_bytes_max = std::nullopt;
+};
+
+// An empty store. Thread-safe. kNotFound when there is no such GPU, kFailed when it has not so much
+// memory free: says how much is.
+Result<std::unique_ptr<TableStore>> MakeGpuStore(const GpuStoreOptions& options);
+
+}  // namespace strata
