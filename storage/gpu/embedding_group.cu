@@ -38,7 +38,7 @@ Result<std::unique_ptr<EmbeddingGroup>> EmbeddingGroup::Open(TableStore& store,
   if (exec.device != DeviceKind::kCuda) return Invalid("a group of embeddings works on a GPU");
   STRATA_TRY(CheckDevice(exec.ordinal));
   auto group = std::make_unique<LocalEmbeddingGroup>(*local, tables, exec);
-  STRATA_TRY(group->Start());
+  STRATA_TRY(CatchGpuFault([&] { return group->Start(); }));
   return Result<std::unique_ptr<EmbeddingGroup>>(std::move(group));
 }
 
@@ -77,7 +77,7 @@ std::vector<PooledTable> RowsAsBags(const TableGroup& group, const Key* keys, fl
 
 }  // namespace
 
-Status LocalEmbeddingGroup::LookUp(const BagBatch& batch) {
+Status LocalEmbeddingGroup::DoLookUp(const BagBatch& batch) {
   STRATA_TRY(CheckBags(specs_, batch));
   has_step_ = false;
   {
@@ -89,7 +89,7 @@ Status LocalEmbeddingGroup::LookUp(const BagBatch& batch) {
       return {};
     }
   }
-  STRATA_TRY(Forward(batch));
+  STRATA_TRY(ForwardBags(batch));
   has_step_ = false;
   return {};
 }
@@ -143,7 +143,7 @@ Status LocalEmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const u
   return {};
 }
 
-Status LocalEmbeddingGroup::Forward(const RowBatch& batch) {
+Status LocalEmbeddingGroup::ForwardRows(const RowBatch& batch) {
   STRATA_TRY(CheckKeys(names_.size(), batch.keys, batch.counts));
   if (HasKeys(batch.counts) && !IsVector(batch.rows)) {
     return Invalid("rows do not begin at a multiple of 16 bytes");
@@ -154,7 +154,7 @@ Status LocalEmbeddingGroup::Forward(const RowBatch& batch) {
   return {};
 }
 
-Status LocalEmbeddingGroup::Forward(const BagBatch& batch) {
+Status LocalEmbeddingGroup::ForwardBags(const BagBatch& batch) {
   STRATA_TRY(CheckBags(specs_, batch));
   const std::vector<uint64_t> keys = KeysOf(batch);
   Turn turn(*this);
@@ -199,7 +199,7 @@ Status LocalEmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_o
   return {};
 }
 
-Status LocalEmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t step) {
+Status LocalEmbeddingGroup::BackwardBags(std::span<const void* const> gradients, uint64_t step) {
   STRATA_TRY(CheckStep(/*has_bags=*/true, step));
   STRATA_TRY(CheckGradients(specs_, step_.bags, step_.type, gradients));
   return Finish(step, [&](const TableGroup& group) {
@@ -208,7 +208,7 @@ Status LocalEmbeddingGroup::Backward(std::span<const void* const> gradients, uin
   });
 }
 
-Status LocalEmbeddingGroup::Backward(const float* gradients, uint64_t step) {
+Status LocalEmbeddingGroup::BackwardRows(const float* gradients, uint64_t step) {
   STRATA_TRY(CheckStep(/*has_bags=*/false, step));
   if (HasKeys(batch_.keys()) && !IsVector(gradients)) {
     return Invalid("gradients do not begin at a multiple of 16 bytes");
@@ -218,6 +218,22 @@ Status LocalEmbeddingGroup::Backward(const float* gradients, uint64_t step) {
     given.values = gradients;
     return given;
   });
+}
+
+Status LocalEmbeddingGroup::Forward(const BagBatch& batch) {
+  return guard_.Run([&] { return ForwardBags(batch); });
+}
+Status LocalEmbeddingGroup::Forward(const RowBatch& batch) {
+  return guard_.Run([&] { return ForwardRows(batch); });
+}
+Status LocalEmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t step) {
+  return guard_.Run([&] { return BackwardBags(gradients, step); });
+}
+Status LocalEmbeddingGroup::Backward(const float* gradients, uint64_t step) {
+  return guard_.Run([&] { return BackwardRows(gradients, step); });
+}
+Status LocalEmbeddingGroup::LookUp(const BagBatch& batch) {
+  return guard_.Run([&] { return DoLookUp(batch); });
 }
 
 }  // namespace strata

@@ -11,6 +11,7 @@
 #include "kernels/sparse/pool_rows.h"
 #include "storage/gpu/bag_batch.h"
 #include "storage/gpu/device_buffer.h"
+#include "storage/gpu/fault_guard.h"
 #include "storage/gpu/group_batch.h"
 #include "storage/memory/local_store.h"
 #include "strata/exec.h"
@@ -42,6 +43,12 @@ class LocalEmbeddingGroup final : public EmbeddingGroup {
     std::vector<uint64_t> here;  // by table: keys whose row was in the GPU's memory at once
   };
 
+  // What the calls of the same names do, with a GPU that works.
+  Status ForwardBags(const BagBatch& batch);
+  Status ForwardRows(const RowBatch& batch);
+  Status BackwardBags(std::span<const void* const> gradients, uint64_t step);
+  Status BackwardRows(const float* gradients, uint64_t step);
+  Status DoLookUp(const BagBatch& batch);
   // Combines the batch, with `rows` to fill or null. There is no step yet.
   Status Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts, float* rows);
   Status CheckStep(bool has_bags, uint64_t step) const;
@@ -55,6 +62,7 @@ class LocalEmbeddingGroup final : public EmbeddingGroup {
   const std::vector<std::string> names_;
   const Exec exec_;
   std::vector<TableSpec> specs_;
+  FaultGuard guard_;
   void* done_ = nullptr;  // an event
   GroupBatch batch_;
   bool has_step_ = false;

@@ -24,10 +24,10 @@ struct Counters {
   WindowCounts window;
 };
 
-// What a GPU answers to anything but a call for memory is final for the process, if it is an error:
-// nothing can be asked of it any more. The next process recovers from checkpoint and log.
+// What a GPU answers to anything but a call for memory is final, if it is an error: nothing can be
+// asked of it any more (kernels/core/gpu_fault.h).
 inline void Must(const Status& status) {
-  if (!status.ok()) EndForGpuFault(status);
+  if (!status.ok() && !IgnoresGpuFaults()) EndForGpuFault(status);
 }
 inline void MustBegin(const char* what) { Must(FromCuda(cudaGetLastError(), what)); }
 

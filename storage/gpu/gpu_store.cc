@@ -2,11 +2,45 @@
 
 #include <utility>
 
+#include "storage/gpu/fault_guard.h"
 #include "storage/gpu/gpu_tables.h"
 #include "storage/memory/host_table.h"
 #include "storage/memory/memory_budget.h"
 
 namespace strata {
+namespace {
+
+// A GPU's failure ends this store, and not the process.
+class GpuLocalStore final : public LocalStore {
+ public:
+  using LocalStore::LocalStore;
+  ~GpuLocalStore() override {
+    if (guard_.fault().ok()) return;
+    const IgnoreGpuFaults ignore;
+    ReplaceTables({}, epoch());
+  }
+
+  Status CreateTable(const TableSpec& spec) override {
+    return guard_.Run([&] { return LocalStore::CreateTable(spec); });
+  }
+  Status DropTable(const std::string& name) override {
+    return guard_.Run([&] { return LocalStore::DropTable(name); });
+  }
+  void Submit(Operation operation, Completion done) override {
+    Outcome outcome;
+    const Status status = guard_.Run([&] {
+      LocalStore::Submit(std::move(operation), [&](Outcome of) { outcome = std::move(of); });
+      return outcome.status;
+    });
+    if (outcome.lanes.empty()) outcome = {.status = status, .lanes = {{0, status}}};
+    done(std::move(outcome));
+  }
+
+ private:
+  FaultGuard guard_;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<LocalStore>> MakeLocalGpuStore(const GpuStoreOptions& options,
                                                       const Clock& clock) {
@@ -25,7 +59,7 @@ Result<std::unique_ptr<LocalStore>> MakeLocalGpuStore(const GpuStoreOptions& opt
                               VictimOrder::kLeastRecent);
     };
   }
-  return std::make_unique<LocalStore>("the GPU store", std::move(factory), clock);
+  return std::make_unique<GpuLocalStore>("the GPU store", std::move(factory), clock);
 }
 
 Result<std::unique_ptr<TableStore>> MakeGpuStore(const GpuStoreOptions& options) {

@@ -213,7 +213,7 @@ Result<std::unique_ptr<SpreadGroup>> SpreadGroup::Open(std::span<TableStore* con
   STRATA_TRY(CheckShards(owner_of_shard, stores.size()));
   STRATA_TRY(LetReadEachOther(execs));
   auto group = std::make_unique<LocalSpreadGroup>(tables, owner_of_shard);
-  STRATA_TRY(group->Make(local, execs));
+  STRATA_TRY(CatchGpuFault([&] { return group->Make(local, execs); }));
   return Result<std::unique_ptr<SpreadGroup>>(std::move(group));
 }
 
@@ -380,7 +380,7 @@ void LocalSpreadGroup::Pool(Turn& turn, std::span<const BagBatch> batches) {
   }
 }
 
-Status LocalSpreadGroup::LookUp(std::span<const BagBatch> batches) {
+Status LocalSpreadGroup::DoLookUp(std::span<const BagBatch> batches) {
   STRATA_TRY(CheckBatches(batches));
   has_step_ = false;
   Turn turn(*this);
@@ -390,7 +390,7 @@ Status LocalSpreadGroup::LookUp(std::span<const BagBatch> batches) {
   return {};
 }
 
-Status LocalSpreadGroup::Forward(std::span<const BagBatch> batches) {
+Status LocalSpreadGroup::DoForward(std::span<const BagBatch> batches) {
   STRATA_TRY(CheckBatches(batches));
   has_step_ = false;
   STRATA_TRY(Cut(batches));
@@ -420,8 +420,8 @@ Status LocalSpreadGroup::Settle(Turn& turn) {
   return {};
 }
 
-Status LocalSpreadGroup::Backward(std::span<const std::span<const void* const>> gradients,
-                                  uint64_t step) {
+Status LocalSpreadGroup::DoBackward(std::span<const std::span<const void* const>> gradients,
+                                    uint64_t step) {
   if (!has_step_) return Invalid("Backward without a Forward before it");
   if (step == 0) return Invalid("Backward at step 0; steps begin with 1");
   if (gradients.size() != gpus_.size()) {
@@ -460,6 +460,17 @@ Status LocalSpreadGroup::Backward(std::span<const std::span<const void* const>> 
   }
   has_step_ = false;
   return {};
+}
+
+Status LocalSpreadGroup::Forward(std::span<const BagBatch> batches) {
+  return guard_.Run([&] { return DoForward(batches); });
+}
+Status LocalSpreadGroup::Backward(std::span<const std::span<const void* const>> gradients,
+                                  uint64_t step) {
+  return guard_.Run([&] { return DoBackward(gradients, step); });
+}
+Status LocalSpreadGroup::LookUp(std::span<const BagBatch> batches) {
+  return guard_.Run([&] { return DoLookUp(batches); });
 }
 
 }  // namespace strata

@@ -9,6 +9,7 @@
 
 #include "kernels/sparse/collect_parts.h"
 #include "storage/gpu/bag_batch.h"
+#include "storage/gpu/fault_guard.h"
 #include "storage/memory/local_store.h"
 #include "strata/exec.h"
 #include "strata/gpu/spread_group.h"
@@ -31,6 +32,10 @@ class LocalSpreadGroup final : public SpreadGroup {
   class Turn;
   struct Gpu;
 
+  // What the calls of the same names do, with GPUs that work.
+  Status DoForward(std::span<const BagBatch> batches);
+  Status DoBackward(std::span<const std::span<const void* const>> gradients, uint64_t step);
+  Status DoLookUp(std::span<const BagBatch> batches);
   Status CheckTables();  // and their definitions are the group's from here on
   Status CheckBatches(std::span<const BagBatch> batches) const;
   // Each stream waits for what was enqueued on all of them.
@@ -50,6 +55,7 @@ class LocalSpreadGroup final : public SpreadGroup {
   std::vector<TableSpec> specs_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::shared_ptr<float[]> host_maps_;  // pinned
+  FaultGuard guard_;
   bool has_step_ = false;
   PooledType type_ = PooledType::kFloat32;
 };

@@ -64,6 +64,7 @@ steps_of_tests() {
   local part program
   step program 120 own-kernel bin/own-kernel
   step program 120 own-model bin/own-model
+  step program 120 array-blocks bin/array-blocks
   for program in kernels_device_test storage_gpu_test sparse_gpu_test embedding_group_test \
     spread_group_test; do
     test_step 600 "$program"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).parent / "verify.sh"
 
-NAMES = """bin/own-kernel bin/own-model bin/strata-server bin/strata-soak-kill bin/strata-soak-client
+NAMES = """bin/own-kernel bin/own-model bin/array-blocks bin/strata-server bin/strata-soak-kill bin/strata-soak-client
 bin/strata-bench bin/strata-admin tests/kernels_device_test tests/storage_gpu_test tests/sparse_gpu_test
 tests/embedding_group_test tests/spread_group_test tests/gpu_contract_test tests/tree_blocks_gpu_test
 tests/gpu_sets_test tests/item_set_gpu_test tests/ps_server_gpu_test tests/gpu_trees_gpu_test

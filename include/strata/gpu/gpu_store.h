@@ -22,7 +22,8 @@ struct GpuStoreOptions {
   std::optional<uint64_t> host_memory_bytes_max = std::nullopt;
 };
 
-// An empty store. Thread-safe. kNotFound when there is no such GPU, kFailed when it has not so much
+// An empty store. Thread-safe. A failure of the GPU is final for the store: it and everything later
+// return kFailed, which says how the GPU failed. kNotFound when there is no such GPU, kFailed when it has not so much
 // memory free: says how much is.
 Result<std::unique_ptr<TableStore>> MakeGpuStore(const GpuStoreOptions& options);
 
