@@ -8,6 +8,7 @@
 #include "cluster/schedule/doubling_allreduce.h"
 #include "cluster/schedule/rooted.h"
 #include "cluster/schedule/transpose.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {

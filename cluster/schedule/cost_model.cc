@@ -5,6 +5,8 @@
 #include <compare>
 #include <numeric>
 
+#include "strata/status.h"
+
 namespace strata {
 namespace {
 

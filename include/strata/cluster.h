@@ -16,9 +16,9 @@ namespace strata {
 struct ClusterOptions {
   // Each server's "host:port", in the order of the machine list, or "inproc://NAME" of one in this
   // process (strata/server.h).
-  std::vector<std::string> servers;
-  std::string name = "strata";  // the cluster's: cluster.name of cluster.toml
-  std::string client_name;      // for people: "ranker 3"
+  std::vector<std::string> servers = {};
+  std::string name = "strata";   // the cluster's: cluster.name of cluster.toml
+  std::string client_name = {};  // for people: "ranker 3"
   TimeNs connect_timeout = 30 * kSecond;
   TimeNs request_timeout = 60 * kSecond;   // of an operation without a deadline of its own
   TimeNs server_lost_after = 5 * kSecond;  // silence after which a server counts as lost

@@ -17,8 +17,8 @@
 namespace strata {
 
 struct CollectionSpec {
-  std::string name;                     // 1 to 128 of A-Z a-z 0-9 _ . -
-  std::vector<std::string> attributes;  // integers of 64 bits that each document has, by name
+  std::string name = {};                     // 1 to 128 of A-Z a-z 0-9 _ . -
+  std::vector<std::string> attributes = {};  // integers of 64 bits that each document has, by name
   // Servers that have each document, at most all. With more than one a search goes to fewer of them
   // than there are, in turn.
   uint8_t copies = 1;

@@ -12,8 +12,8 @@ namespace strata {
 
 struct Document {
   DocumentId id = 0;
-  std::vector<Token> tokens;        // any order on the way in, repeats count once; ascending later
-  std::vector<int64_t> attributes;  // as many as the collection has, for filters
+  std::vector<Token> tokens = {};  // any order on the way in, repeats count once; ascending later
+  std::vector<int64_t> attributes = {};  // as many as the collection has, for filters
 
   friend bool operator==(const Document&, const Document&) = default;
 };
@@ -29,7 +29,7 @@ struct ItemSetSpec {
   static constexpr size_t kMostAttributes = 64;
   static constexpr size_t kMostTokens = 1 << 20;  // of a document or a query
 
-  std::vector<std::string> attributes;  // their names, each once
+  std::vector<std::string> attributes = {};  // their names, each once
 };
 
 }  // namespace strata

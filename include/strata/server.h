@@ -12,13 +12,13 @@
 namespace strata {
 
 struct EmbeddedServerOptions {
-  std::string config;  // the path of a cluster.toml; empty: the settings' defaults
+  std::string config = {};  // the path of a cluster.toml; empty: the settings' defaults
   // Settings that replace those of the file, by their full names and as a flag would have them:
   // {"server.port", "0"}, {"server.data", "/var/lib/strata"}. docs/configuration.md lists them.
-  std::map<std::string, std::string> settings;
+  std::map<std::string, std::string> settings = {};
   // A name by which clients of this process reach the server as "inproc://NAME"; empty: only as
   // others do. kExists when another server of the process has it.
-  std::string inproc;
+  std::string inproc = {};
 };
 
 // Thread-safe. It neither handles signals nor configures the log: these belong to the program.

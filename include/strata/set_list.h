@@ -13,8 +13,8 @@ using DocumentId = uint64_t;
 
 // A view. Set i is tokens[offsets[i] .. offsets[i + 1]), ascending and without repeats.
 struct SetList {
-  std::span<const uint64_t> offsets;  // one more than sets; empty: no sets
-  std::span<const Token> tokens;
+  std::span<const uint64_t> offsets = {};  // one more than sets; empty: no sets
+  std::span<const Token> tokens = {};
 
   size_t size() const { return offsets.empty() ? 0 : offsets.size() - 1; }
   std::span<const Token> operator[](size_t i) const {

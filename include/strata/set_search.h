@@ -87,9 +87,9 @@ struct ItemFilter {
     }
   };
 
-  std::vector<Range> ranges;  // all of them hold
-  bool has_ids = false;       // whether `ids` counts
-  Ids ids;
+  std::vector<Range> ranges = {};  // all of them hold
+  bool has_ids = false;            // whether `ids` counts
+  Ids ids = {};
 
   bool IsAll() const { return ranges.empty() && !has_ids; }
 };

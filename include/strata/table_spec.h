@@ -30,10 +30,10 @@ enum class AckLevel : uint8_t {
 std::string_view AckLevelName(AckLevel level);  // "applied", "logged", ..., "default"
 
 struct TableSpec {
-  std::string name;  // 1 to 128 characters of [A-Za-z0-9_.-]
+  std::string name = {};  // 1 to 128 characters of [A-Za-z0-9_.-]
   uint32_t dim = 1;
-  OptimizerSpec optimizer;
-  InitializerSpec initializer;
+  OptimizerSpec optimizer = {};
+  InitializerSpec initializer = {};
   uint64_t seed = 0;
   AckLevel ack = AckLevel::kDefault;  // of operations that name none
   // What rows are stored as. Arithmetic, and all that enters or leaves the table, is fp32: values

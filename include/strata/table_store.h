@@ -53,10 +53,10 @@ struct ScanPage {
   uint32_t rows_max = 4096;
   bool with_state = false;
   // out
-  std::vector<Key> keys;              // in no promised order
-  std::vector<float> rows;            // keys.size() x (dim, or dim + state_width)
-  std::vector<RowCounters> counters;  // with_state only
-  bool done = false;                  // no page follows
+  std::vector<Key> keys = {};              // in no promised order
+  std::vector<float> rows = {};            // keys.size() x (dim, or dim + state_width)
+  std::vector<RowCounters> counters = {};  // with_state only
+  bool done = false;                       // no page follows
 };
 // Each row that exists throughout a scan comes in exactly one page; one that is made or erased
 // meanwhile may or may not.
@@ -101,23 +101,24 @@ struct SyncGroup {
 
 struct Operation {
   OpKind kind = OpKind::kLookup;
-  std::vector<TablePart> parts;
+  std::vector<TablePart> parts = {};
   MemorySpace space = MemorySpace::kHost;  // where the spans lie
-  Exec exec;
-  uint64_t step = 1;              // optimizer time of an update (Adam's t), from 1
-  std::optional<SyncGroup> sync;  // lookup, update, update-lookup: part of synchronous training
-  TimeNs deadline = kNever;       // on the store's clock; kDeadlineExceeded after it
+  Exec exec = {};
+  uint64_t step = 1;  // optimizer time of an update (Adam's t), from 1
+  std::optional<SyncGroup> sync =
+      {};                    // of a lookup, update or update-lookup in synchronous training
+  TimeNs deadline = kNever;  // on the store's clock; kDeadlineExceeded after it
   AckLevel ack = AckLevel::kDefault;
 };
 
 struct LaneStatus {
   uint32_t lane = 0;  // 0 for a store in this process
-  Status status;
+  Status status = {};
 };
 
 struct Outcome {
-  Status status;                  // OK, or the first lane's error with its context
-  std::vector<LaneStatus> lanes;  // one for each lane that took part; which of them did their part
+  Status status = {};                  // OK, or the first lane's error with its context
+  std::vector<LaneStatus> lanes = {};  // one for each that took part: which did their part
   // Of an erase: rows that went. Nothing where a server does not say: the answer is that to a
   // repeat, or the server is of an older version.
   std::optional<uint64_t> erased = {};

@@ -11,11 +11,11 @@
 namespace strata {
 
 struct WorkerGroupOptions {
-  std::string config;  // the path of a cluster.toml; empty: the settings' defaults
+  std::string config = {};  // the path of a cluster.toml; empty: the settings' defaults
   // Settings that replace those of the file, by their full names and as a flag would have them:
   // {"cluster.machines", "machines.txt"}, {"rank", "2"}. docs/configuration.md lists them, and
   // docs/launching.md says how a worker finds its rank when nothing names it.
-  std::map<std::string, std::string> settings;
+  std::map<std::string, std::string> settings = {};
   std::string job = "job";  // workers of one cluster and job meet
 };
 

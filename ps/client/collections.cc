@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/seeded_hash.h"
+#include "kernels/setops/merge_answers.h"
 #include "proto/format/item_change.h"
 
 namespace strata {

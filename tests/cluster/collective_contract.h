@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "cluster/collective/blocks.h"
 #include "cluster/collective/group.h"
 
 namespace strata {

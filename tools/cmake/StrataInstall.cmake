@@ -57,7 +57,7 @@ function(strata_component name target description)
   strata_links_of(${target} internal external)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  install(TARGETS ${internal} EXPORT StrataTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY STRATA_INSTALLED ${internal})
 
   # Archives refer to each other, so a linker looks at all of them as often as it takes.
   set(archives "")
@@ -105,6 +105,9 @@ else()
   set(without_gpu PATTERN gpu EXCLUDE)
 endif()
 
+get_property(installed GLOBAL PROPERTY STRATA_INSTALLED)
+list(REMOVE_DUPLICATES installed)
+install(TARGETS ${installed} EXPORT StrataTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS strata-server strata-worker strata-admin RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   ${without_gpu})

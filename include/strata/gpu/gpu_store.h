@@ -23,8 +23,8 @@ struct GpuStoreOptions {
 };
 
 // An empty store. Thread-safe. A failure of the GPU is final for the store: it and everything later
-// return kFailed, which says how the GPU failed. kNotFound when there is no such GPU, kFailed when it has not so much
-// memory free: says how much is.
+// return kFailed, which says how the GPU failed. kNotFound: there is no such GPU. kFailed: it has
+// not so much memory free; says how much is.
 Result<std::unique_ptr<TableStore>> MakeGpuStore(const GpuStoreOptions& options);
 
 }  // namespace strata

@@ -68,7 +68,7 @@ std::string AsJson(const Answers& answers, const std::vector<CollectionQuery>& q
     Json& hits = line["hits"] = Json::array();
     for (const Hit& hit : answers[i]) {
       hits.push_back({{"id", hit.id},
-                      {"score", ScoreOf(metric, SimilarityOfHit(hit, metric, sets[i].size()))},
+                      {"score", ScoreOf(metric, hit, static_cast<uint32_t>(sets[i].size()))},
                       {"overlap", hit.overlap},
                       {"tokens", hit.length}});
     }
