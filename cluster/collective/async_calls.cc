@@ -36,9 +36,13 @@ bool PendingCall::done() const {
 
 Status PendingCall::Wait(TimeNs timeout) const {
   std::unique_lock lock(state_->mutex);
-  const bool done = state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout),
-                                             [this] { return state_->done; });
-  return done ? state_->status : DeadlineExceeded("the collective is still under way");
+  const auto is_done = [this] { return state_->done; };
+  if (timeout == kNever) {
+    state_->changed.wait(lock, is_done);
+  } else if (!state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout), is_done)) {
+    return DeadlineExceeded("the collective is still under way");
+  }
+  return state_->status;
 }
 
 class AsyncCalls::Impl {

@@ -25,18 +25,24 @@ struct HeapRun {
 // it two rounds later. Then a node receives the blocks of one level while it sends on those of the
 // next.
 Schedule BinaryTreeScatter(int world, int rank, int root) {
+  if (world == 1) return {};
   const int depth = FloorLog2(world);
   const int place = Cyclic(rank - root, world);
   const int own_level = FloorLog2(place + 1);
   const auto at = [&](int node) { return Cyclic(node + root, world); };
-  // The round in which a node of `level` sends the blocks of level `of` to its first child.
-  const auto round_of = [&](int of, int level) { return 2 * (depth - of) + 2 * level; };
+  // Where the second child of the root has nothing on the deepest level, nobody sends in round 1.
+  const bool is_short = HeapRun::Below(2, depth - 1, world).count == 0;
+  // The round in which a node of `level` sends the blocks of level `of` to one of its children.
+  const auto round_of = [&](int of, int level, int child) {
+    const int round = 2 * (depth - of) + 2 * level + child;
+    return is_short && round > 1 ? round - 1 : round;
+  };
 
   std::map<int, Step> by_round;
   for (int of = own_level; of <= depth && place > 0; ++of) {
     const HeapRun run = HeapRun::Below(place, of - own_level, world);
     if (run.count == 0) break;
-    const int round = round_of(of, own_level - 1) + (place - 1) % 2;
+    const int round = round_of(of, own_level - 1, (place - 1) % 2);
     Step& step = by_round[round];
     step.round = round;
     step.from = at((place - 1) / 2);
@@ -47,14 +53,15 @@ Schedule BinaryTreeScatter(int world, int rank, int root) {
       const int node = 2 * place + 1 + child;
       const HeapRun run = HeapRun::Below(node, of - own_level - 1, world);
       if (run.count == 0) continue;
-      const int round = round_of(of, own_level) + child;
+      const int round = round_of(of, own_level, child);
       Step& step = by_round[round];
       step.round = round;
       step.to = at(node);
       step.send = {at(run.first), run.count};
     }
   }
-  Schedule schedule{.world = world, .rank = rank, .blocks = world, .rounds = 2 * depth};
+  Schedule schedule{.world = world, .rank = rank, .blocks = world};
+  schedule.rounds = 2 * depth - (is_short ? 1 : 0);
   for (const auto& [round, step] : by_round) schedule.steps.push_back(step);
   return schedule;
 }

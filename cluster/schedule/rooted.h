@@ -25,8 +25,8 @@ Schedule ScatterAllgatherBroadcast(int world, int rank, int root);
 // bytes at the root; blocks travel together down a binomial tree.
 Schedule BinomialScatter(int world, int rank, int root);
 
-// The same down a binary tree whose node v has the children 2v+1 and 2v+2: 2 floor(lg n) rounds,
-// (n-1)/n of the bytes at the root.
+// The same down a binary tree whose node v has the children 2v+1 and 2v+2: at most 2 floor(lg n)
+// rounds, (n-1)/n of the bytes at the root.
 Schedule BinaryTreeScatter(int world, int rank, int root);
 
 }  // namespace strata

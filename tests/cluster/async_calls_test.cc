@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -53,6 +54,20 @@ TEST(AsyncCalls, ManyCallsOfOneThreadOverlap) {
       }
     }
   }
+}
+
+TEST(AsyncCalls, WaitWithoutADeadlineWaitsForTheCall) {
+  MemoryWorld world(1);
+  Group group(world.rank(0));
+  AsyncCalls calls(group);
+  std::promise<void> go;
+  const PendingCall call = calls.Start([&](Group&) {
+    go.get_future().wait();
+    return Failed("as it ended");
+  });
+  std::future<Status> waited = std::async(std::launch::async, [&] { return call.Wait(kNever); });
+  go.set_value();
+  EXPECT_EQ(waited.get().message(), "as it ended");
 }
 
 TEST(AsyncCalls, WaitGivesUpAndTheCallGoesOn) {

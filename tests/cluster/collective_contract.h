@@ -50,8 +50,12 @@ class CollectiveContract {
         Traced(Collective::kBroadcast, algorithm, count,
                [&] { Broadcast(count, root, {algorithm}); });
       }
-      Traced(Collective::kGather, Algorithm::kBinomial, count, [&] { Gather(count, root); });
-      Traced(Collective::kScatter, Algorithm::kBinomial, count, [&] { Scatter(count, root); });
+      for (const Algorithm algorithm : AlgorithmsOf(Collective::kGather)) {
+        Traced(Collective::kGather, algorithm, count, [&] { Gather(count, root, {algorithm}); });
+      }
+      for (const Algorithm algorithm : AlgorithmsOf(Collective::kScatter)) {
+        Traced(Collective::kScatter, algorithm, count, [&] { Scatter(count, root, {algorithm}); });
+      }
     }
     Expect(group_.Barrier());
   }
@@ -66,8 +70,8 @@ class CollectiveContract {
     AllToAllUneven(count / world_, {.algorithm = Algorithm::kBruck});
     Reduce(count, root, ReduceOp::kSum, {});
     Broadcast(count, root, {});
-    Gather(count, root);
-    Scatter(count, root);
+    Gather(count, root, {});
+    Scatter(count, root, {});
     Expect(group_.Barrier());
   }
 
@@ -246,21 +250,21 @@ class CollectiveContract {
     }
   }
 
-  void Gather(size_t count, int root) {
+  void Gather(size_t count, int root, const CallOptions& options) {
     const Counts counts = Uneven(count);
     Values mine;
     for (size_t i = 0; i < Own(counts); ++i) mine.push_back(Input(0, Begin(counts) + i));
     Values all(group_.rank() == root ? count : 0, -1);
-    Expect(group_.Gather(std::span<const int64_t>(mine), std::span(all), root, counts));
+    Expect(group_.Gather(std::span<const int64_t>(mine), std::span(all), root, counts, options));
     for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], Input(0, i)) << i;
   }
 
-  void Scatter(size_t count, int root) {
+  void Scatter(size_t count, int root, const CallOptions& options) {
     const Counts counts = Uneven(count);
     Values all;
     for (size_t i = 0; group_.rank() == root && i < count; ++i) all.push_back(Input(0, i));
     Values mine(Own(counts), -1);
-    Expect(group_.Scatter(std::span<const int64_t>(all), std::span(mine), root, counts));
+    Expect(group_.Scatter(std::span<const int64_t>(all), std::span(mine), root, counts, options));
     for (size_t i = 0; i < mine.size(); ++i) ASSERT_EQ(mine[i], Input(0, Begin(counts) + i)) << i;
   }
 

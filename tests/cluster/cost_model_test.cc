@@ -81,6 +81,11 @@ int HalfOfAllEachRound(int n) {
 std::vector<Form> Forms() {
   using enum Collective;
   const auto heap = [](int n) { return HeapRounds(0, n); };
+  // Two a level, one on the deepest where only the root's first child has nodes there.
+  const auto heap_levels = [](int n) {
+    const int depth = FloorLog2(n);
+    return 2 * depth - (2 * n < 3 << depth ? 1 : 0);
+  };
   const auto heap_all = [](int n) { return n * HeapRounds(0, n); };
   const auto every_input = [](int n) { return n * (n - 1); };
   return {
@@ -97,7 +102,10 @@ std::vector<Form> Forms() {
       {kBroadcast, kPipelined, [](int n) { return n + kPieces - 2; },
        [](int n) { return n * (n + kPieces - 2) / kPieces; }, None},
       {kGather, kBinomial, CeilLog2, AllButOne, None},
+      {kGather, kBinaryTree, heap_levels, AllButOne, None},
       {kScatter, kBinomial, CeilLog2, AllButOne, None},
+      {kScatter, kBinaryTree, heap_levels, AllButOne, None},
+      {kReduce, kBinaryTree, heap, heap_all, heap_all},
       {kReduce, kBinomial, CeilLog2, LogTimesAll, LogTimesAll},
       {kReduce, kRabenseifner, TwiceLog, TwiceAllButOne, AllButOne},
       {kAllreduce, kInputs, CeilLog2, every_input, every_input},

@@ -88,7 +88,7 @@ class Verify(unittest.TestCase):
         self.assertRegex(last, r"^\d+ passed, 0 failed, 0 skipped in \d+ s; logs: /.*/out$")
         self.assertEqual(lines["bench table"], ("passed", "lines: 2"))
         self.assertEqual(lines["gpu_contract_test, part 6 of 6"], ("passed", "3 passed"))
-        log = (self.folder / "out/12-gpu_contract_test-part-6-of-6.log").read_text()
+        log = (self.folder / "out/13-gpu_contract_test-part-6-of-6.log").read_text()
         self.assertIn("env GTEST_TOTAL_SHARDS=6 GTEST_SHARD_INDEX=5 ", log.splitlines()[0])
 
     def test_tests_are_judged_by_what_they_count(self):

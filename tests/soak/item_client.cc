@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/thread/thread.h"
+#include "kernels/setops/set_metric.h"
 
 namespace strata::soak {
 namespace {

@@ -78,11 +78,13 @@ function(strata_component name target description)
     string(APPEND libraries " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")
   endif()
   list(REMOVE_DUPLICATES modules)
+  # An installation may be moved, and --prefix is known no earlier than it is made.
+  file(RELATIVE_PATH prefix_from_here /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   list(JOIN modules " " modules)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/strata-${name}.pc @ONLY CONTENT
-[[prefix=@CMAKE_INSTALL_PREFIX@
-libdir=@CMAKE_INSTALL_FULL_LIBDIR@
-includedir=@CMAKE_INSTALL_FULL_INCLUDEDIR@
+[[prefix=${pcfiledir}/@prefix_from_here@
+libdir=${prefix}/@CMAKE_INSTALL_LIBDIR@
+includedir=${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 
 Name: Strata @name@
 Description: @description@
