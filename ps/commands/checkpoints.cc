@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "base/human_text.h"
 #include "base/log.h"
 #include "proto/format/log_base.h"
 #include "proto/wire/checkpoint_payload.h"

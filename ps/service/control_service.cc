@@ -235,11 +235,11 @@ void ControlService::Handle(Request request) {
   control::ControlRequest message;
   const std::span<const std::byte> bytes = request.payload[0].bytes();
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Reply(request, Invalid("the control request's bytes are no such protobuf message"));
+    return Reply(request, Invalid("the control request's bytes are no such protobuf message"), {});
   }
   switch (message.request_case()) {
     case control::ControlRequest::kStatus:
-      return Reply(request, {});
+      return Reply(request, {}, {});
     case control::ControlRequest::kClients:
       return ReplyClients(request, message.clients().evict());
     case control::ControlRequest::kDrain:
@@ -255,8 +255,10 @@ void ControlService::Handle(Request request) {
       return;
     }
     case control::ControlRequest::REQUEST_NOT_SET:
-      return Reply(request, Invalid("the control request asks for nothing that this version "
-                                    "knows; use matching versions of strata-admin and servers"));
+      return Reply(request,
+                   Invalid("the control request asks for nothing that this version "
+                           "knows; use matching versions of strata-admin and servers"),
+                   {});
   }
 }
 
@@ -270,7 +272,8 @@ void ControlService::Finish() {
     Reply(waiting.request,
           late ? DeadlineExceeded("new writes are refused, but requests still wait for a "
                                   "synchronous step to close; ask again, or shut the server down")
-               : Status());
+               : Status(),
+          {});
     if (waiting.shutdown && options_.on_shutdown) options_.on_shutdown();
     return true;
   });

@@ -104,7 +104,7 @@ class ControlService {
   Result<std::vector<control::ClientStatus>> Clients(const std::string& evict) const;
   void ReplyClients(const Request& request, const std::string& evict);
   void Reply(const Request& request, const Status& status,
-             const std::vector<control::ClientStatus>& clients = {});
+             const std::vector<control::ClientStatus>& clients);
 
   const ServerIdentity identity_;
   const LaneSet lanes_;
