@@ -8,11 +8,11 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/random.h"
+#include "base/thread/mutex.h"
 
 namespace strata {
 namespace {
@@ -26,10 +26,10 @@ struct Arming {
 };
 
 struct State {
-  std::mutex mutex;
-  std::array<Arming, kFailpoints.size()> armings;
-  std::array<uint64_t, kFailpoints.size()> hits{};
-  Random random{1};
+  Mutex mutex;
+  std::array<Arming, kFailpoints.size()> armings STRATA_GUARDED_BY(mutex);
+  std::array<uint64_t, kFailpoints.size()> hits STRATA_GUARDED_BY(mutex) = {};
+  Random random STRATA_GUARDED_BY(mutex){1};
 };
 
 State& TheState() {
@@ -105,7 +105,7 @@ Status ArmFailpoints(std::string_view list) {
     }
   }
   State& state = TheState();
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   state.armings = armings;
   state.hits = {};
   state.random = Random(seed);
@@ -121,14 +121,14 @@ Status ArmFailpointsFromEnvironment() {
 uint64_t FailpointHits(std::string_view name) {
   const size_t index = failpoint::IndexOf(name);
   State& state = TheState();
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   return index < kFailpoints.size() ? state.hits[index] : 0;
 }
 
 Status failpoint::Hit(size_t index) {
   if (!any_armed.load(std::memory_order_relaxed)) return {};
   State& state = TheState();
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   const Arming& arming = state.armings[index];
   const uint64_t hit = ++state.hits[index];
   const bool fires = arming.action != Action::kNone &&

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -123,7 +123,8 @@ double LatencyHistogram::BucketUpperSeconds(int bucket) {
 }
 
 struct MetricsRegistry::Impl : prometheus::Collectable {
-  Family& FamilyOf(const std::string& name, const std::string& help, prometheus::MetricType type) {
+  Family& FamilyOf(const std::string& name, const std::string& help, prometheus::MetricType type)
+      STRATA_REQUIRES(mutex) {
     STRATA_CHECK_MSG(IsMetricName(name), "metric name " + name);
     STRATA_CHECK_MSG(name.ends_with("_total") == (type == prometheus::MetricType::Counter),
                      "counters end in _total, and nothing else: " + name);
@@ -133,7 +134,7 @@ struct MetricsRegistry::Impl : prometheus::Collectable {
   }
 
   std::vector<prometheus::MetricFamily> Collect() const override {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     std::vector<prometheus::MetricFamily> collected;
     for (const auto& [name, family] : families) {
       prometheus::MetricFamily out{name, family.help, family.type, {}};
@@ -153,8 +154,8 @@ struct MetricsRegistry::Impl : prometheus::Collectable {
     return collected;
   }
 
-  mutable std::mutex mutex;
-  std::map<std::string, Family> families;
+  mutable Mutex mutex;
+  std::map<std::string, Family> families STRATA_GUARDED_BY(mutex);
 };
 
 MetricsRegistry::MetricsRegistry() : impl_(std::make_unique<Impl>()) {}
@@ -162,19 +163,19 @@ MetricsRegistry::~MetricsRegistry() = default;
 
 Counter& MetricsRegistry::AddCounter(const std::string& name, const std::string& help,
                                      const Labels& labels) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return Series(impl_->FamilyOf(name, help, prometheus::MetricType::Counter).counters, labels);
 }
 
 Gauge& MetricsRegistry::AddGauge(const std::string& name, const std::string& help,
                                  const Labels& labels) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return Series(impl_->FamilyOf(name, help, prometheus::MetricType::Gauge).gauges, labels);
 }
 
 LatencyHistogram& MetricsRegistry::AddLatency(const std::string& name, const std::string& help,
                                               const Labels& labels) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return Series(impl_->FamilyOf(name, help, prometheus::MetricType::Histogram).latencies, labels);
 }
 

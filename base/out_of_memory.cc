@@ -4,8 +4,9 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <mutex>
 #include <utility>
+
+#include "base/thread/mutex.h"
 
 namespace strata {
 namespace {
@@ -16,7 +17,7 @@ thread_local int must_allocate = 0;
 struct Reserve {
   std::atomic<void*> memory = nullptr;
   std::atomic<size_t> bytes = 0;
-  std::mutex keeping;
+  Mutex keeping;  // held by KeepReserve
 };
 Reserve& TheReserve() {
   static Reserve reserve;
@@ -54,7 +55,7 @@ MayFail::~MayFail() { must_allocate += scopes_; }  // a scope within may be open
 
 void KeepReserve(size_t bytes) {
   Reserve& reserve = TheReserve();
-  const std::lock_guard lock(reserve.keeping);
+  const MutexLock lock(reserve.keeping);
   std::set_new_handler(OnFailedAllocation);
   if (reserve.memory != nullptr) return;
   void* const memory =

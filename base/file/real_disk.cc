@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
 #include "base/file/disk.h"
+#include "base/thread/mutex.h"
 #include "base/thread/thread.h"
 
 namespace strata {
@@ -196,12 +196,12 @@ class RealFile : public File {
   }
 
   Status broken() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return broken_;
   }
 
   Status Break(const Status& error) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (broken_.ok()) broken_ = error;
     return broken_;
   }
@@ -216,9 +216,9 @@ class RealFile : public File {
   uint64_t appended_ = 0;   // files that are appended to begin empty
   bool direct_ = false;     // O_DIRECT is set
   bool can_direct_ = true;  // as far as known
-  mutable std::mutex mutex_;
-  Status broken_;          // the first failed write or sync; final
-  std::jthread appender_;  // from BeginAppend to FinishAppend
+  mutable Mutex mutex_;
+  Status broken_ STRATA_GUARDED_BY(mutex_);  // the first failed write or sync; final
+  std::jthread appender_;                    // from BeginAppend to FinishAppend
 };
 
 Result<std::unique_ptr<RealFile>> Open(const std::string& path, int flags,

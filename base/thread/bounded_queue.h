@@ -4,15 +4,13 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/thread/mutex.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -36,9 +34,12 @@ class BoundedQueue {
   // Waits for room in both budgets. `item` is taken only on OK. kDeadlineExceeded: still no room;
   // kCancelled: closed; kRefused: the item alone is larger than the byte budget.
   Status Push(T&& item, uint64_t bytes, TimeNs deadline = kNever) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     STRATA_TRY(CheckSize(bytes));
-    const bool ready = Wait(lock, has_room_, deadline, [&] { return closed_ || HasRoom(bytes); });
+    const bool ready = has_room_.WaitUntil(mutex_, deadline, [&] {
+      mutex_.AssumeHeld();
+      return closed_ || HasRoom(bytes);
+    });
     if (closed_) return Closed();
     if (!ready) return DeadlineExceeded("no room in the queue in time");
     Put(std::move(item), bytes);
@@ -47,7 +48,7 @@ class BoundedQueue {
 
   // The same without waiting: kRefused when there is no room now.
   Status TryPush(T&& item, uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     STRATA_TRY(CheckSize(bytes));
     if (closed_) return Closed();
     if (!HasRoom(bytes)) return Refused("the queue is full");
@@ -57,31 +58,34 @@ class BoundedQueue {
 
   // The oldest item; nothing when the deadline passes first, or once the queue is closed and empty.
   std::optional<T> Pop(TimeNs deadline = kNever) {
-    std::unique_lock lock(mutex_);
-    Wait(lock, has_item_, deadline, [&] { return closed_ || !entries_.empty(); });
+    const MutexLock lock(mutex_);
+    has_item_.WaitUntil(mutex_, deadline, [&] {
+      mutex_.AssumeHeld();
+      return closed_ || !entries_.empty();
+    });
     return Take();
   }
 
   std::optional<T> TryPop() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return Take();
   }
 
   // Ends all waiting: pushes fail from now on, pops drain what is there. Idempotent.
   void Close() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
-    has_room_.notify_all();
-    has_item_.notify_all();
+    has_room_.NotifyAll();
+    has_item_.NotifyAll();
   }
 
   bool closed() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return closed_;
   }
 
   BoundedQueueStats Stats() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return {entries_.size(), bytes_};
   }
 
@@ -99,45 +103,33 @@ class BoundedQueue {
                                options_.bytes_max));
   }
 
-  bool HasRoom(uint64_t bytes) const {
+  bool HasRoom(uint64_t bytes) const STRATA_REQUIRES(mutex_) {
     return entries_.size() < options_.items_max && bytes <= options_.bytes_max - bytes_;
   }
 
-  void Put(T&& item, uint64_t bytes) {
+  void Put(T&& item, uint64_t bytes) STRATA_REQUIRES(mutex_) {
     entries_.push_back({std::move(item), bytes});
     bytes_ += bytes;
-    has_item_.notify_one();
+    has_item_.NotifyOne();
   }
 
-  std::optional<T> Take() {
+  std::optional<T> Take() STRATA_REQUIRES(mutex_) {
     if (entries_.empty()) return std::nullopt;
     std::optional<T> item(std::move(entries_.front().item));
     bytes_ -= entries_.front().bytes;
     entries_.pop_front();
     // All, because the first to wake may need more bytes than came free.
-    has_room_.notify_all();
+    has_room_.NotifyAll();
     return item;
   }
 
-  template <typename Ready>
-  static bool Wait(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,
-                   TimeNs deadline, Ready ready) {
-    if (deadline == kNever) {
-      condition.wait(lock, ready);
-      return true;
-    }
-    // steady_clock is CLOCK_MONOTONIC, which RealClock reads.
-    using TimePoint = std::chrono::steady_clock::time_point;
-    return condition.wait_until(lock, TimePoint(std::chrono::nanoseconds(deadline)), ready);
-  }
-
   const BoundedQueueOptions options_;
-  mutable std::mutex mutex_;
-  std::condition_variable has_room_;
-  std::condition_variable has_item_;
-  std::deque<Entry> entries_;
-  uint64_t bytes_ = 0;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  CondVar has_room_;
+  CondVar has_item_;
+  std::deque<Entry> entries_ STRATA_GUARDED_BY(mutex_);
+  uint64_t bytes_ STRATA_GUARDED_BY(mutex_) = 0;
+  bool closed_ STRATA_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace strata
