@@ -185,7 +185,7 @@ Status Collections::Drop(const std::string& name, TimeNs deadline) {
     ++dropped;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     copies_.erase(name);
   }
   return dropped > 0 ? Status() : NotFound(fmt::format("there is no {}", Named(name)));
@@ -326,7 +326,7 @@ std::vector<Collections::Asked> Collections::AllServers() const {
 // Each server has the documents of those before it, too, round the machine list: as few servers as
 // have all, beginning at another one each time.
 std::vector<Collections::Asked> Collections::ChooseServers(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Copies& of = copies_[name];
   if (of.copies == 1) return AllServers();
   if (of.at_homes > 0) {
@@ -349,17 +349,17 @@ void Collections::NoteCopies(const std::string& name, std::span<const wire::Rece
   if (replies.empty()) return;
   uint32_t copies = UINT32_MAX;
   for (const wire::Received& reply : replies) copies = std::min(copies, reply.header.width);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   copies_[name].copies = std::clamp<uint32_t>(copies, 1, map_.lanes.back().server + uint32_t{1});
 }
 
 void Collections::NoteNoCopies(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   copies_[name].at_homes = kSearchesAtHomes;
 }
 
 bool Collections::AsksCopies(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Copies& of = copies_[name];
   return of.copies > 1 && of.at_homes == 0;
 }

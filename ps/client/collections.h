@@ -5,13 +5,13 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thread/mutex.h"
 #include "proto/wire/collection_payload.h"
 #include "ps/client/lane_exchange.h"
 #include "strata/collection_store.h"
@@ -117,8 +117,8 @@ class Collections final : public CollectionStore {
     uint32_t turn = 0;
     uint32_t at_homes = 0;  // searches that are still to go there
   };
-  std::mutex mutex_;
-  std::map<std::string, Copies> copies_;  // by name. Guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, Copies> copies_ STRATA_GUARDED_BY(mutex_);  // by name
 };
 
 }  // namespace strata

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <future>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/log.h"
 #include "base/random.h"
+#include "base/thread/mutex.h"
 #include "base/thread/thread.h"
 #include "ps/client/client_core.h"
 #include "ps/net/address.h"
@@ -113,7 +113,7 @@ struct RemoteStore::Impl {
   // Runs `action` on the store's thread. False when that thread has ended.
   void Post(Action action) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       actions.push_back(std::move(action));
     }
     port->Wake();
@@ -148,7 +148,7 @@ struct RemoteStore::Impl {
     std::vector<Action> taken;
     bool go_on = true;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       taken.swap(actions);
       go_on = !stopping;
     }
@@ -183,9 +183,9 @@ struct RemoteStore::Impl {
   const Clock& clock = RealClock();
   const std::unique_ptr<ClientPort> port;
   ClientCore core;  // the store's thread only
-  std::mutex mutex;
-  std::vector<Action> actions;  // guarded by mutex
-  bool stopping = false;        // guarded by mutex
+  Mutex mutex;
+  std::vector<Action> actions STRATA_GUARDED_BY(mutex);
+  bool stopping STRATA_GUARDED_BY(mutex) = false;
   std::jthread thread;
 };
 
@@ -193,7 +193,7 @@ RemoteStore::RemoteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 RemoteStore::~RemoteStore() {
   {
-    const std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     impl_->stopping = true;
   }
   impl_->port->Wake();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/log.h"
@@ -50,9 +49,9 @@ Follower::~Follower() { Stop(); }
 
 void Follower::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopping_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -71,14 +70,14 @@ void Follower::Keep(const wire::CollectionDefinition& definition) {
       followed->homes.back().shown.newest_at = options_.clock->Now();
     }
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   followed_[wire::ShortId(followed->collection)] = std::move(followed);
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void Follower::Drop(uint32_t collection) {
   std::shared_ptr<Followed> dropped;  // goes without the mutex
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = followed_.find(collection);
   if (at == followed_.end()) return;
   dropped = std::move(at->second);
@@ -86,13 +85,13 @@ void Follower::Drop(uint32_t collection) {
 }
 
 void Follower::Run(std::function<void()> work) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   work_.push_back(std::move(work));
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 std::shared_ptr<Follower::Followed> Follower::Find(uint32_t collection) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = followed_.find(collection);
   return at == followed_.end() ? nullptr : at->second;
 }
@@ -101,28 +100,28 @@ std::shared_ptr<Follower::Followed> Follower::Find(uint32_t collection) const {
 // of another from being made.
 void Follower::Loop() {
   const MustAllocate must;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   TimeNs next_poll = 0;
   bool polled = false;  // and no work since
   while (!is_stopping_) {
     const TimeNs left = followed_.empty() ? kNever : next_poll - options_.clock->Now();
     if (left <= 0 && (work_.empty() || !polled)) {
-      lock.unlock();
+      lock.Unlock();
       const TimeNs rest = Poll();
       next_poll = options_.clock->Now() + rest;
-      lock.lock();
+      lock.Lock();
       polled = true;
     } else if (!work_.empty()) {
       const std::function<void()> work = std::move(work_.front());
       work_.pop_front();
-      lock.unlock();
+      lock.Unlock();
       work();
-      lock.lock();
+      lock.Lock();
       polled = false;
     } else if (followed_.empty()) {
-      changed_.wait(lock);
+      changed_.Wait(mutex_);
     } else {
-      changed_.wait_for(lock, std::chrono::nanoseconds(left));
+      changed_.WaitFor(mutex_, left);
     }
   }
 }
@@ -130,7 +129,7 @@ void Follower::Loop() {
 TimeNs Follower::Poll() {
   std::vector<std::shared_ptr<Followed>> all;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [id, followed] : followed_) all.push_back(followed);
   }
   TimeNs rest = kPollEvery;
@@ -177,7 +176,7 @@ Status Follower::Ask(Followed& followed, const std::vector<Home*>& homes) {
       all = taken;
     }
     home.failed = !taken.ok();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     home.shown.set = home.copy.set();
     home.shown.is_whole = home.copy.IsWhole();
     home.shown.lacking = home.copy.newest() - home.copy.position();
@@ -229,7 +228,7 @@ Result<CollectionCopies::Sets> Follower::CatchUp(uint32_t collection, size_t ser
 void Follower::AddStats(uint32_t collection, wire::CollectionStatsReply* stats) const {
   std::vector<Shown> shown;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = followed_.find(collection);
     if (at == followed_.end()) return;
     for (const Home& home : at->second->homes) shown.push_back(home.shown);

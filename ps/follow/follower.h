@@ -6,18 +6,17 @@
 // the documents of the lanes that are j modulo its own number of lanes.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thread/mutex.h"
 #include "proto/wire/shard_map.h"
 #include "ps/follow/item_copy.h"
 #include "ps/follow/peers.h"
@@ -82,11 +81,11 @@ class Follower final : public CollectionCopies {
 
   const FollowerOptions options_;
   Peers& peers_;
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::map<uint32_t, std::shared_ptr<Followed>> followed_;
-  std::deque<std::function<void()>> work_;
-  bool is_stopping_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<uint32_t, std::shared_ptr<Followed>> followed_ STRATA_GUARDED_BY(mutex_);
+  std::deque<std::function<void()>> work_ STRATA_GUARDED_BY(mutex_);
+  bool is_stopping_ STRATA_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };
 

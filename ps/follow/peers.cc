@@ -12,12 +12,12 @@ constexpr TimeNs kConnectTimeout = kSecond;  // the server's end waits for it
 }  // namespace
 
 void Peers::SetServers(std::vector<std::string> servers) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   servers_ = std::move(servers);
 }
 
 Status Peers::CheckGoing(std::vector<std::string>* servers) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_stopped_) return Cancelled("the server is shutting down");
   if (servers_.empty()) {
     return Unavailable("this server does not know where the others of its cluster are");
@@ -27,9 +27,9 @@ Status Peers::CheckGoing(std::vector<std::string>* servers) {
 }
 
 Result<std::shared_ptr<RemoteStore>> Peers::Get() {
-  const std::lock_guard connecting(connecting_);
+  const MutexLock connecting(connecting_);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (store_ != nullptr && !is_stopped_) return store_;
   }
   RemoteStoreOptions options;
@@ -40,19 +40,19 @@ Result<std::shared_ptr<RemoteStore>> Peers::Get() {
   auto connected = RemoteStore::Connect(options);
   if (!connected.ok()) return Unavailable(connected.status().message());
   std::shared_ptr<RemoteStore> store = std::move(*connected);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_stopped_) return Cancelled("the server is shutting down");
   store_ = store;
   return store;
 }
 
 void Peers::Drop(const std::shared_ptr<RemoteStore>& lost) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (store_ == lost) store_ = nullptr;
 }
 
 void Peers::Stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_stopped_ = true;
   if (store_ != nullptr) store_->Abort(Cancelled("the server is shutting down"));
 }

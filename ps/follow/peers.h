@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "ps/client/remote_store.h"
 #include "strata/status.h"
 
@@ -32,11 +32,11 @@ class Peers {
 
   const uint64_t cluster_id_;
   const uint16_t rank_;
-  std::mutex connecting_;  // held while one connects
-  std::mutex mutex_;       // guards what follows
-  std::vector<std::string> servers_;
-  std::shared_ptr<RemoteStore> store_;
-  bool is_stopped_ = false;
+  Mutex connecting_;  // held while one connects
+  Mutex mutex_;
+  std::vector<std::string> servers_ STRATA_GUARDED_BY(mutex_);
+  std::shared_ptr<RemoteStore> store_ STRATA_GUARDED_BY(mutex_);
+  bool is_stopped_ STRATA_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace strata

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "base/thread/mutex.h"
+
 namespace strata::net {
 namespace {
 
@@ -20,9 +22,9 @@ struct Direction {
   const std::shared_ptr<Bell> bell;  // the reader's
   std::atomic<size_t> count = 0;     // of `messages`
   std::atomic<bool> closed = false;  // one of the two ends is gone
-  std::mutex mutex;
-  std::deque<Message> messages;  // guarded by mutex, as the next
-  size_t bytes = 0;
+  Mutex mutex;
+  std::deque<Message> messages STRATA_GUARDED_BY(mutex);
+  size_t bytes STRATA_GUARDED_BY(mutex) = 0;
 };
 
 class InprocLink final : public Link {
@@ -40,7 +42,7 @@ class InprocLink final : public Link {
     STRATA_TRY(CheckSendable(message));
     const size_t bytes = MessageBytes(message);
     {
-      const std::lock_guard lock(out_->mutex);
+      const MutexLock lock(out_->mutex);
       if (out_->bytes != 0 && out_->bytes + bytes > out_->bytes_max) {
         return QueueFull(out_->bytes, bytes, out_->bytes_max);
       }
@@ -54,7 +56,7 @@ class InprocLink final : public Link {
 
   std::optional<Message> TryReceive() override {
     if (in_->count == 0) return {};
-    const std::lock_guard lock(in_->mutex);
+    const MutexLock lock(in_->mutex);
     Message message = std::move(in_->messages.front());
     in_->messages.pop_front();
     in_->bytes -= MessageBytes(message);
@@ -74,8 +76,8 @@ class InprocLink final : public Link {
 
 // The names of this process.
 struct Names {
-  std::mutex mutex;
-  std::map<std::string, std::weak_ptr<InprocListener>> listeners;  // guarded by mutex
+  Mutex mutex;
+  std::map<std::string, std::weak_ptr<InprocListener>> listeners STRATA_GUARDED_BY(mutex);
 };
 
 Names& TheNames() {
@@ -93,7 +95,7 @@ Result<std::shared_ptr<InprocListener>> InprocListener::Open(const std::string& 
   }
   std::shared_ptr<InprocListener> listener(
       new InprocListener(endpoint, queue_bytes_max, std::move(bell)));
-  const std::lock_guard lock(TheNames().mutex);
+  const MutexLock lock(TheNames().mutex);
   std::weak_ptr<InprocListener>& entry = TheNames().listeners[endpoint];
   if (!entry.expired()) {
     return AlreadyExists(
@@ -104,13 +106,13 @@ Result<std::shared_ptr<InprocListener>> InprocListener::Open(const std::string& 
 }
 
 InprocListener::~InprocListener() {
-  const std::lock_guard lock(TheNames().mutex);
+  const MutexLock lock(TheNames().mutex);
   const auto at = TheNames().listeners.find(endpoint_);
   if (at != TheNames().listeners.end() && at->second.expired()) TheNames().listeners.erase(at);
 }
 
 std::vector<std::unique_ptr<Link>> InprocListener::Accept() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(dialled_, {});
 }
 
@@ -118,7 +120,7 @@ Result<std::unique_ptr<Link>> DialInproc(const std::string& endpoint, size_t que
                                          std::shared_ptr<Bell> bell) {
   std::shared_ptr<InprocListener> listener;
   {
-    const std::lock_guard lock(TheNames().mutex);
+    const MutexLock lock(TheNames().mutex);
     const auto at = TheNames().listeners.find(endpoint);
     if (at != TheNames().listeners.end()) listener = at->second.lock();
   }
@@ -128,7 +130,7 @@ Result<std::unique_ptr<Link>> DialInproc(const std::string& endpoint, size_t que
   auto up = std::make_shared<Direction>(queue_bytes_max, listener->bell_);
   auto down = std::make_shared<Direction>(listener->queue_bytes_max_, std::move(bell));
   {
-    const std::lock_guard lock(listener->mutex_);
+    const MutexLock lock(listener->mutex_);
     listener->dialled_.push_back(std::make_unique<InprocLink>(up, down));
   }
   listener->bell_->Ring();

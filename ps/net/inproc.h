@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "ps/net/bell.h"
 #include "ps/net/link.h"
 #include "strata/status.h"
@@ -38,8 +38,8 @@ class InprocListener {
   const std::string endpoint_;
   const size_t queue_bytes_max_;
   const std::shared_ptr<Bell> bell_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Link>> dialled_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Link>> dialled_ STRATA_GUARDED_BY(mutex_);
 };
 
 // `bell` is rung when something comes while its owner listens. kLost when nobody has that name.

@@ -8,9 +8,9 @@ namespace strata {
 
 Background::~Background() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -22,26 +22,26 @@ Status Background::Start(const std::string& name, ThreadPriority priority) {
 }
 
 void Background::Run(std::function<void()> work) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   work_.push_back(std::move(work));
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 void Background::Loop() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !work_.empty(); });
+    while (!stopping_ && work_.empty()) changed_.Wait(mutex_);
     if (stopping_) return;
     std::function<void()> work = std::move(work_.front());
     work_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     {
       const MustAllocate must;  // nobody here could say what has become of half the work
       work();
     }
     work = nullptr;  // what it holds goes before anybody is told
     done_();
-    lock.lock();
+    lock.Lock();
   }
 }
 

@@ -1,13 +1,12 @@
 // Background: a thread that does work in the order in which it was given.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/thread/mutex.h"
 #include "base/thread/thread.h"
 #include "strata/status.h"
 
@@ -27,10 +26,10 @@ class Background {
   void Loop();
 
   const std::function<void()> done_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;  // guarded by mutex_
-  bool stopping_ = false;                   // likewise
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::function<void()>> work_ STRATA_GUARDED_BY(mutex_);
+  bool stopping_ STRATA_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };
 

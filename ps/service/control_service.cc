@@ -19,8 +19,8 @@ namespace {
 
 constexpr size_t kRequestsMax = 1024;  // waiting; more are refused
 constexpr TimeNs kReportTimeout = 2 * kSecond;
-constexpr std::chrono::milliseconds kDrainPoll{5};
-constexpr std::chrono::milliseconds kIdlePoll{10'000};
+constexpr TimeNs kDrainPoll = 5 * kMillisecond;
+constexpr TimeNs kIdlePoll = 10 * kSecond;
 constexpr TimeNs kWarnEvery = 60 * kSecond;
 
 // One table's counts over the lanes. Each lane takes part in a step, so steps are not added.
@@ -192,16 +192,16 @@ Status ControlService::Start() {
 }
 
 void ControlService::Submit(Request request) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (requests_.size() >= kRequestsMax || stopping_) return;  // the asker's deadline tells it
   requests_.push_back(std::move(request));
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 void ControlService::Stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stopping_ = true;
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 void ControlService::Join() {
@@ -210,17 +210,19 @@ void ControlService::Join() {
 
 void ControlService::Run() {
   const MustAllocate must;  // it answers little, and there is nobody else to
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
-    const auto ready = [this] { return stopping_ || !requests_.empty(); };
-    changed_.wait_for(lock, draining_.empty() ? kIdlePoll : kDrainPoll, ready);
+    changed_.WaitFor(mutex_, draining_.empty() ? kIdlePoll : kDrainPoll, [this] {
+      mutex_.AssumeHeld();
+      return stopping_ || !requests_.empty();
+    });
     std::vector<Request> requests;
     requests.swap(requests_);
-    lock.unlock();
+    lock.Unlock();
     for (Request& request : requests) Handle(std::move(request));
     Finish();
     Warn();
-    lock.lock();
+    lock.Lock();
   }
 }
 

@@ -2,17 +2,16 @@
 // that no lane waits for them.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thread/mutex.h"
 #include "ps/service/lane_thread.h"
 #include "ps/shard/lane_state.h"
 #include "strata/status.h"
@@ -109,10 +108,10 @@ class ControlService {
   const ServerIdentity identity_;
   const LaneSet lanes_;
   const Options options_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Request> requests_;   // guarded by mutex_
-  bool stopping_ = false;           // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Request> requests_ STRATA_GUARDED_BY(mutex_);
+  bool stopping_ STRATA_GUARDED_BY(mutex_) = false;
   std::vector<Draining> draining_;  // the service's thread only
   TimeNs next_warning_ = 0;         // likewise
   std::jthread thread_;

@@ -1,6 +1,5 @@
 #include "ps/service/folder_watch.h"
 
-#include <chrono>
 #include <utility>
 
 #include "base/thread/thread.h"
@@ -8,7 +7,7 @@
 namespace strata {
 namespace {
 
-constexpr std::chrono::milliseconds kFolderLookEvery{150};
+constexpr TimeNs kFolderLookEvery = 150 * kMillisecond;
 
 }  // namespace
 
@@ -24,31 +23,35 @@ Status FolderWatch::Start() {
 
 void FolderWatch::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  ends_.notify_all();
+  ends_.NotifyAll();
   if (thread_.joinable()) thread_.join();
 }
 
 Status FolderWatch::verdict() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return verdict_;
 }
 
 // Twice in a row: a folder that is listed while its files change may hide one for a moment.
 void FolderWatch::Run() {
   bool seen_before = false;
-  std::unique_lock lock(mutex_);
-  while (!ends_.wait_for(lock, kFolderLookEvery, [this] { return stopping_; })) {
-    lock.unlock();
+  MutexLock lock(mutex_);
+  const auto is_stopping = [this] {
+    mutex_.AssumeHeld();
+    return stopping_;
+  };
+  while (!ends_.WaitFor(mutex_, kFolderLookEvery, is_stopping)) {
+    lock.Unlock();
     const Status found = check_();
-    lock.lock();
+    lock.Lock();
     const bool seen_again = std::exchange(seen_before, found.code() == StatusCode::kLost);
     if (!seen_before || !seen_again) continue;
-    lock.unlock();
+    lock.Unlock();
     on_lost_(found);
-    lock.lock();
+    lock.Lock();
     verdict_ = found;
     return;
   }

@@ -2,11 +2,10 @@
 // opened. A process that has its files open notices nothing when somebody removes or replaces them.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include "base/thread/mutex.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -30,10 +29,10 @@ class FolderWatch {
 
   const std::function<Status()> check_;
   const std::function<void(const Status&)> on_lost_;
-  mutable std::mutex mutex_;
-  std::condition_variable ends_;
-  bool stopping_ = false;  // guarded by mutex_
-  Status verdict_;         // likewise
+  mutable Mutex mutex_;
+  CondVar ends_;
+  bool stopping_ STRATA_GUARDED_BY(mutex_) = false;
+  Status verdict_ STRATA_GUARDED_BY(mutex_);
   std::jthread thread_;
 };
 

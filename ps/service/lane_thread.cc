@@ -86,7 +86,7 @@ Status LaneThread::Start(const std::string& name) {
 
 void LaneThread::Post(Work work) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     posted_.push_back(std::move(work));
     has_posted_ = true;
   }
@@ -240,7 +240,7 @@ void LaneThread::RunPosted(std::vector<Envelope>* out) {
   if (has_posted_.exchange(false)) {
     std::vector<Work> work;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       work.swap(posted_);
     }
     for (const Work& one : work) one(lane_, out);

@@ -7,7 +7,6 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
+#include "base/thread/mutex.h"
 #include "ps/service/background.h"
 #include "ps/service/lane.h"
 #include "ps/service/log_syncer.h"
@@ -106,8 +106,8 @@ class LaneThread {
   TimeNs last_round_ = 0;  // when the last requests had been handled
   TimeNs last_tick_ = 0;
   TimeNs next_busy_look_ = 0;  // for messages that a busy lane answers
-  std::mutex mutex_;
-  std::vector<Work> posted_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Work> posted_ STRATA_GUARDED_BY(mutex_);
   std::atomic<bool> has_posted_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};

@@ -1,6 +1,5 @@
 #include "ps/service/log_syncer.h"
 
-#include <chrono>
 #include <utility>
 
 #include "base/thread/thread.h"
@@ -9,7 +8,7 @@ namespace strata {
 namespace {
 
 // What `logged` may lose to a loss of power.
-constexpr std::chrono::milliseconds kBackgroundEvery{50};
+constexpr TimeNs kBackgroundEvery = 50 * kMillisecond;
 
 }  // namespace
 
@@ -25,36 +24,39 @@ Status LogSyncer::Start(const std::string& name) {
 }
 
 void LogSyncer::Note(Lsn written, bool wanted) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (written == written_ && wanted == wanted_) return;
   written_ = written;
   wanted_ = wanted;
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 void LogSyncer::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
-    changed_.notify_one();
+    changed_.NotifyOne();
   }
   if (thread_.joinable()) thread_.join();
 }
 
 void LogSyncer::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || written_ > log_.synced(); });
-    changed_.wait_for(lock, kBackgroundEvery, [this] { return stopping_ || wanted_; });
+    while (!stopping_ && written_ <= log_.synced()) changed_.Wait(mutex_);
+    changed_.WaitFor(mutex_, kBackgroundEvery, [this] {
+      mutex_.AssumeHeld();
+      return stopping_ || wanted_;
+    });
     if (stopping_) return;
-    lock.unlock();
+    lock.Unlock();
     const TimeNs begin = clock_.Now();
     const Lsn before = log_.synced();
     const Status status = log_.Sync();
     seconds_.Observe(clock_.Now() - begin);
     if (!status.ok()) return events_.failed(status);
     events_.synced();
-    lock.lock();
+    lock.Lock();
     // A log that has not begun for want of room gets no further however often it is asked.
     if (written_ <= log_.synced() || log_.synced() == before) wanted_ = false;
   }

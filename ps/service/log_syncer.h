@@ -2,14 +2,13 @@
 // waits for it (who comes during a sync waits for the next, together), every 50 ms otherwise.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/thread/mutex.h"
 #include "storage/log/log.h"
 #include "strata/status.h"
 
@@ -37,11 +36,11 @@ class LogSyncer {
   const Clock& clock_;
   LatencyHistogram& seconds_;
   const Events events_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Lsn written_ = 0;        // guarded by mutex_
-  bool wanted_ = false;    // likewise
-  bool stopping_ = false;  // likewise
+  Mutex mutex_;
+  CondVar changed_;
+  Lsn written_ STRATA_GUARDED_BY(mutex_) = 0;
+  bool wanted_ STRATA_GUARDED_BY(mutex_) = false;
+  bool stopping_ STRATA_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };
 

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
-#include <mutex>
 #include <utility>
 
 #include "base/file/open_files.h"
@@ -15,6 +13,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/random.h"
+#include "base/thread/mutex.h"
 #include "cluster/names/resolve.h"
 #include "proto/format/log_base.h"
 #include "ps/follow/follower.h"
@@ -94,9 +93,9 @@ struct Server::Impl {
   std::string boot_id;               // of the kernel
   std::atomic<bool> started{false};  // everything above is final
   std::atomic<bool> serving{false};  // nothing has to be recovered any more
-  std::mutex stop_mutex;
-  std::condition_variable never;  // waited for between two looks at the lanes
-  bool stopped = false;           // guarded by stop_mutex
+  Mutex stop_mutex;
+  CondVar never;  // waited for between two looks at the lanes
+  bool stopped STRATA_GUARDED_BY(stop_mutex) = false;
 
   ~Impl() {
     Stop();
@@ -392,7 +391,7 @@ std::string Server::Impl::MetricsText() {
 }
 
 void Server::Impl::Stop() {
-  std::unique_lock lock(stop_mutex);
+  const MutexLock lock(stop_mutex);
   if (stopped) return;
   stopped = true;
   if (watch != nullptr) watch->Stop();
@@ -400,7 +399,7 @@ void Server::Impl::Stop() {
     lane_set.Drain(DrainReason::kEnds);
     const TimeNs end = options.clock->Now() + options.shutdown_timeout;
     while (!lane_set.AllDrained() && options.clock->Now() < end) {
-      never.wait_for(lock, std::chrono::milliseconds(2));
+      never.WaitFor(stop_mutex, 2 * kMillisecond);
     }
   }
   if (control != nullptr) control->Stop();

@@ -64,7 +64,7 @@ Result<LoadedLane> LoadLane(const LaneLoad& load) {
 }
 
 std::shared_ptr<ScanPage> Saving::Part::TakePage() {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (free_pages.empty()) return std::make_shared<ScanPage>();
   std::shared_ptr<ScanPage> page = std::move(free_pages.back());
   free_pages.pop_back();
@@ -72,18 +72,18 @@ std::shared_ptr<ScanPage> Saving::Part::TakePage() {
 }
 
 void Saving::Part::GiveBack(std::shared_ptr<ScanPage> page) {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   free_pages.push_back(std::move(page));
 }
 
 void Finished::Add(Then then) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   thens_.push_back(std::move(then));
   any_ = true;
 }
 
 std::vector<Finished::Then> Finished::Take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   any_ = false;
   return std::exchange(thens_, {});
 }

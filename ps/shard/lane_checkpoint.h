@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file/disk.h"
 #include "base/file/replaceable_file.h"
+#include "base/thread/mutex.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/wire/cut_limit.h"
 #include "proto/wire/shard_map.h"
@@ -81,8 +81,8 @@ struct Saving {
     std::unique_ptr<PartWriter> writer;
     std::atomic<size_t> bytes_queued{0};
     // Pages that have been written, to be filled again: memory that is there already.
-    std::mutex mutex;
-    std::vector<std::shared_ptr<ScanPage>> free_pages;  // guarded by mutex
+    Mutex mutex;
+    std::vector<std::shared_ptr<ScanPage>> free_pages STRATA_GUARDED_BY(mutex);
 
     std::shared_ptr<ScanPage> TakePage();
     void GiveBack(std::shared_ptr<ScanPage> page);
@@ -119,8 +119,8 @@ class Finished {
   bool any() const { return any_.load(); }
 
  private:
-  std::mutex mutex_;
-  std::vector<Then> thens_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Then> thens_ STRATA_GUARDED_BY(mutex_);
   std::atomic<bool> any_{false};
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/file/replaceable_file.h"
 #include "base/little_endian.h"
+#include "base/thread/mutex.h"
 #include "proto/format/collection_file.h"
 #include "storage/log/segment_files.h"
 
@@ -106,7 +107,7 @@ class JoinedLog final : public WriteAheadLog {
   // is, too, it does not count as synced.
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override {
     if (kind == RecordKind::kItemsNote) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ++noted_;
       bound_ = std::min<Lsn>(bound_, lane_->appended());
     }
@@ -117,19 +118,19 @@ class JoinedLog final : public WriteAheadLog {
   Status Write() override {
     STRATA_TRY(lane_->Write());
     STRATA_TRY(collections_->Write());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = noted_;
     target_ = lane_->written();
     return {};
   }
   Status Sync() override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const uint64_t ended = ended_;
     const Lsn target = target_;
-    lock.unlock();
+    lock.Unlock();
     STRATA_TRY(collections_->Sync());
     STRATA_TRY(lane_->Sync());
-    lock.lock();
+    lock.Lock();
     if (bound_ != kNone) bound_ = noted_ == ended ? kNone : std::max<Lsn>(bound_, target);
     return {};
   }
@@ -146,10 +147,10 @@ class JoinedLog final : public WriteAheadLog {
 
   const std::unique_ptr<WriteAheadLog> lane_;
   const std::shared_ptr<CollectionLogs> collections_;
-  std::mutex mutex_;
-  uint64_t noted_ = 0;              // notes that were appended. Guarded by mutex_,
-  uint64_t ended_ = 0;              // likewise: and those whose records are written
-  Lsn target_ = 0;                  // likewise: the lane's log was written up to here by then
+  Mutex mutex_;
+  uint64_t noted_ STRATA_GUARDED_BY(mutex_) = 0;  // notes that were appended,
+  uint64_t ended_ STRATA_GUARDED_BY(mutex_) = 0;  // and those whose records are written;
+  Lsn target_ STRATA_GUARDED_BY(mutex_) = 0;      // the lane's log was written up to here by then
   std::atomic<Lsn> bound_ = kNone;  // changed with mutex_: notes from here on need not be synced
 };
 
@@ -297,12 +298,12 @@ void Collection::CountSearch(uint64_t queries, uint64_t ns, bool with_copies) {
 }
 
 void CollectionLogs::Add(const std::shared_ptr<LoggedItemSet>& set) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   sets_.push_back(set);
 }
 
 void CollectionLogs::Remove(const std::shared_ptr<LoggedItemSet>& set) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase(sets_, set);
 }
 
@@ -316,7 +317,7 @@ Status CollectionLogs::Write() {
 Status CollectionLogs::Sync() {
   std::vector<std::shared_ptr<LoggedItemSet>> sets;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     sets = sets_;
   }
   for (const auto& set : sets) STRATA_TRY(set->Sync());

@@ -9,13 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thread/mutex.h"
 #include "proto/format/item_change.h"
 #include "proto/wire/collection_payload.h"
 #include "proto/wire/header.h"
@@ -105,8 +105,9 @@ class CollectionLogs {
   Status Sync();
 
  private:
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<LoggedItemSet>> sets_;  // changed by the lane's thread alone
+  Mutex mutex_;
+  // Changed by the lane's thread alone, with mutex_ held; that thread reads it without.
+  std::vector<std::shared_ptr<LoggedItemSet>> sets_;
 };
 
 // The lane's log and those of its collections, as one log: its records are the lane's, and one
