@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
+
+#include "base/thread/mutex.h"
 
 namespace strata {
 namespace {
@@ -169,18 +169,18 @@ Status ValidatePart(OpKind kind, const TablePart& part, const TableSpec& spec) {
 
 Outcome SubmitAndWait(TableStore& store, Operation operation) {
   struct Waiting {
-    std::mutex mutex;
-    std::condition_variable arrived;
-    std::optional<Outcome> outcome;
+    Mutex mutex;
+    CondVar arrived;
+    std::optional<Outcome> outcome STRATA_GUARDED_BY(mutex);
   } waiting;
   store.Submit(std::move(operation), [&waiting](Outcome outcome) {
     // Notified under the lock: the waiter may leave, and end `waiting`, only after it is released.
-    const std::lock_guard lock(waiting.mutex);
+    const MutexLock lock(waiting.mutex);
     waiting.outcome = std::move(outcome);
-    waiting.arrived.notify_one();
+    waiting.arrived.NotifyOne();
   });
-  std::unique_lock lock(waiting.mutex);
-  waiting.arrived.wait(lock, [&waiting] { return waiting.outcome.has_value(); });
+  const MutexLock lock(waiting.mutex);
+  while (!waiting.outcome.has_value()) waiting.arrived.Wait(waiting.mutex);
   return std::move(*waiting.outcome);
 }
 

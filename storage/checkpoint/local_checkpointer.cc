@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread/mutex.h"
 #include "proto/wire/cut_limit.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/load.h"
@@ -84,18 +85,20 @@ class LocalCheckpointer : public Checkpointer {
  private:
   Status Load(uint32_t number, const std::string& only, TimeNs deadline);
   Status InTime(TimeNs deadline, std::string_view what) const;
-  void Abandon();
-  Result<format::PartEntry> WritePart(bool full, TimeNs deadline);
+  void Abandon() STRATA_REQUIRES(mutex_);
+  Result<format::PartEntry> WritePart(bool full, TimeNs deadline) STRATA_REQUIRES(mutex_);
   Status WriteTable(PartWriter& writer, const CutTable& table, bool full, TimeNs deadline);
   Result<format::CheckpointManifest> Commit(const format::PartEntry& part,
-                                            std::span<const Attachment> attachments);
+                                            std::span<const Attachment> attachments)
+      STRATA_REQUIRES(mutex_);
 
   LocalStore& store_;
   const LocalCheckpointerOptions options_;
   Disk& disk_;
-  std::mutex mutex_;  // held by each call
-  std::optional<PendingCut> pending_;
-  uint32_t base_ = 0;  // the checkpoint that the next incremental one builds on
+  Mutex mutex_;  // held by each call
+  std::optional<PendingCut> pending_ STRATA_GUARDED_BY(mutex_);
+  // The checkpoint that the next incremental one builds on.
+  uint32_t base_ STRATA_GUARDED_BY(mutex_) = 0;
 };
 
 Status LocalCheckpointer::InTime(TimeNs deadline, std::string_view what) const {
@@ -106,14 +109,14 @@ Status LocalCheckpointer::InTime(TimeNs deadline, std::string_view what) const {
 void LocalCheckpointer::Abandon() {
   if (!pending_) return;
   for (const CutTable& table : pending_->tables) {
-    const std::lock_guard lock(table.entry->mutex);
+    const MutexLock lock(table.entry->mutex);
     table.entry->table->EndSnapshot();
   }
   pending_.reset();
 }
 
 Result<uint32_t> LocalCheckpointer::Cut(TimeNs deadline) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   STRATA_TRY(InTime(deadline, "the cut"));
   Abandon();
   STRATA_TRY(disk_.MakeFolder(options_.root));
@@ -127,6 +130,7 @@ Result<uint32_t> LocalCheckpointer::Cut(TimeNs deadline) {
   ++number;
   pending_ = PendingCut{.number = number, .tables = {}};
   auto entries = store_.Cut(number, [&](LocalTable& table) {
+    mutex_.AssumeHeld();
     CutTable cut{.entry = nullptr, .spec = table.spec(), .since = 0, .erased = {}};
     cut.since = table.BeginSnapshot(base_);
     cut.erased = table.SnapshotErased();
@@ -147,7 +151,7 @@ Status LocalCheckpointer::WriteTable(PartWriter& writer, const CutTable& table, 
   while (!page.done) {
     STRATA_TRY(InTime(deadline, "the checkpoint"));
     {
-      const std::lock_guard lock(table.entry->mutex);
+      const MutexLock lock(table.entry->mutex);
       STRATA_TRY(table.entry->table->SnapshotPage(page));
     }
     if (since != 0) {
@@ -191,7 +195,7 @@ Result<format::CheckpointManifest> LocalCheckpointer::Commit(
 Result<CheckpointInfo> LocalCheckpointer::Save(uint32_t number, bool full,
                                                std::span<const Attachment> attachments,
                                                TimeNs deadline) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!pending_ || pending_->number != number) {
     return Invalid(fmt::format("checkpoint {} was not cut, or another cut came after it", number));
   }
@@ -200,7 +204,7 @@ Result<CheckpointInfo> LocalCheckpointer::Save(uint32_t number, bool full,
   const PendingCut cut = std::move(*pending_);
   pending_.reset();
   for (const CutTable& table : cut.tables) {
-    const std::lock_guard table_lock(table.entry->mutex);
+    const MutexLock table_lock(table.entry->mutex);
     table.entry->table->EndSnapshot();
     if (manifest.ok()) table.entry->table->ForgetErased(number);
   }
@@ -229,7 +233,7 @@ Result<std::string> LocalCheckpointer::ReadAttachment(uint32_t number, const std
 
 // `only`: the table; "": all of them.
 Status LocalCheckpointer::Load(uint32_t number, const std::string& only, TimeNs deadline) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   STRATA_TRY(InTime(deadline, "restoring"));
   Abandon();
   STRATA_TRY(CheckCheckpointOwner(disk_, options_.root, kNoCluster, number));

@@ -4,12 +4,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file/disk.h"
+#include "base/thread/mutex.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "storage/memory/local_store.h"
 

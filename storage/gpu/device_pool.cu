@@ -118,7 +118,7 @@ DevicePool::~DevicePool() {
 }
 
 size_t DevicePool::bytes_free() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return free_chunks_.size() * kChunkBytes + free_pieces_.size() * kPieceBytes;
 }
 
@@ -147,7 +147,7 @@ Status DevicePool::CutChunk() {
 }
 
 Result<std::vector<DevicePool::Piece>> DevicePool::Take(size_t pieces, size_t chunks) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const size_t whole = std::min(chunks, free_chunks_.size());
   pieces += (chunks - whole) * (kChunkBytes / kPieceBytes);
   const size_t cuts = free_chunks_.size() - whole;
@@ -172,7 +172,7 @@ Result<std::vector<DevicePool::Piece>> DevicePool::Take(size_t pieces, size_t ch
 }
 
 void DevicePool::GiveBack(const Piece& piece) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   (piece.bytes == kPieceBytes ? free_pieces_ : free_chunks_).push_back(piece.handle);
 }
 

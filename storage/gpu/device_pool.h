@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "storage/memory/pool_shares.h"
 #include "strata/status.h"
 
@@ -47,18 +47,18 @@ class DevicePool {
   // Adds up to `pieces` of kPieceBytes and then `chunks` of kChunkBytes; where whole chunks have
   // run out, pieces. kRefused when there is not so much.
   Result<std::vector<Piece>> Take(size_t pieces, size_t chunks);
-  // mutex_ is held. Where it fails the chunk is whole again, or, when another process has taken its
-  // memory meanwhile, the pool has one less.
-  Status CutChunk();
+  // Where it fails the chunk is whole again, or, when another process has taken its memory
+  // meanwhile, the pool has one less.
+  Status CutChunk() STRATA_REQUIRES(mutex_);
   void GiveBack(const Piece& piece);
 
   const int device_;
   std::vector<int> users_;  // GPUs that read and write what is mapped; after Make as it is
   std::atomic<size_t> chunks_{0};
   PoolShares shares_;
-  mutable std::mutex mutex_;
-  std::vector<uint64_t> free_chunks_;  // handles; guarded by mutex_
-  std::vector<uint64_t> free_pieces_;  // likewise
+  mutable Mutex mutex_;
+  std::vector<uint64_t> free_chunks_ STRATA_GUARDED_BY(mutex_);  // handles
+  std::vector<uint64_t> free_pieces_ STRATA_GUARDED_BY(mutex_);  // likewise
 };
 
 // Not thread-safe.

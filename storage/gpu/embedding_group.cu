@@ -16,7 +16,7 @@ class LocalEmbeddingGroup::Turn {
 
   Status Begin() {
     STRATA_ASSIGN(entries_, group_.store_.Find(group_.names_));
-    locks_ = LocalStore::LockAll(entries_);
+    locks_ = LocalStore::Locks(entries_);
     return lent_.Lend(entries_, group_.specs_);
   }
   const LentTables& lent() const { return lent_; }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "kernels/core/gpu_fault.h"
 #include "strata/status.h"
 
@@ -23,19 +23,19 @@ class FaultGuard {
       return result;
     });
     if (has_ended) return status;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (fault_.ok()) fault_ = status;
     return fault_;
   }
   // OK: none so far.
   Status fault() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return fault_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  Status fault_;
+  mutable Mutex mutex_;
+  Status fault_ STRATA_GUARDED_BY(mutex_);
 };
 
 }  // namespace strata

@@ -91,7 +91,7 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
 }
 
 std::shared_ptr<WarnedFlag> GpuTables::WarnedOf(const std::string& table) {
-  const std::lock_guard lock(warned_mutex_);
+  const MutexLock lock(warned_mutex_);
   std::erase_if(warned_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<WarnedFlag>& known = warned_[table];
   std::shared_ptr<WarnedFlag> warned = known.lock();

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "kernels/hashmap/residents.h"
 #include "storage/memory/lower_table.h"
 #include "strata/status.h"
@@ -74,8 +74,8 @@ class GpuTables {
   size_t unused_ = 0;
   std::string name_;
   std::vector<std::string> plan_;
-  std::mutex warned_mutex_;
-  std::map<std::string, std::weak_ptr<std::atomic<bool>>> warned_;  // guarded by warned_mutex_
+  Mutex warned_mutex_;
+  std::map<std::string, std::weak_ptr<std::atomic<bool>>> warned_ STRATA_GUARDED_BY(warned_mutex_);
 };
 
 }  // namespace strata

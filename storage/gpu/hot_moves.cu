@@ -80,7 +80,7 @@ Status HotTable::Fill(const Reading& reading, size_t c, ChunkSlot& slot, size_t 
               .checkpoint_epoch = row.counters->checkpoint_epoch},
              row.elements);
   };
-  const std::shared_lock lock(below_mutex_);
+  const ReaderLock lock(below_mutex_);
   return below_->ReadRows(keys, {.from = rule.from, .counters = comes_up || may_have_expired},
                           workers_, put);
 }

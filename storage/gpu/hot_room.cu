@@ -222,7 +222,7 @@ Status HotTable::PutBelow(const DownRows& down) const {
     }
   });
   {
-    const std::lock_guard lock(below_mutex_);
+    const WriterLock lock(below_mutex_);
     STRATA_TRY(below_->WriteRows({down_keys_, down.rows, down_counters_, down_known_}, workers_));
   }
   counted_.moved_down += count;

@@ -26,10 +26,10 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "base/thread/side_thread.h"
 #include "base/thread/work_pool.h"
 #include "kernels/hashmap/residents.h"
@@ -320,7 +320,7 @@ class HotTable : public GpuTable {
 
   std::array<std::unique_ptr<ChunkSlot>, kChunkSlots> slots_;
   std::array<std::unique_ptr<SideThread>, kFillers> fillers_;  // none yet: all chunks were alone
-  mutable std::shared_mutex below_mutex_;  // rows go down while others are gathered
+  mutable SharedMutex below_mutex_;  // rows go down while others are gathered
   mutable std::vector<Key> down_keys_;
   mutable std::vector<RowCounters> down_counters_;
   mutable std::vector<uint8_t> down_known_;

@@ -22,7 +22,7 @@ std::shared_ptr<float[]> PinnedPool::Take(size_t count) {
 }
 
 float* PinnedPool::TakeFree(size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<float*>& blocks = free_[bytes];
   if (blocks.empty()) return nullptr;
   float* const block = blocks.back();
@@ -37,7 +37,7 @@ float* PinnedPool::Pin(size_t bytes) {
     (void)cudaGetLastError();
     return nullptr;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   pieces_.push_back(piece);
   for (size_t at = bytes; at < piece_bytes; at += bytes) {
     free_[bytes].push_back(piece + at / sizeof(float));
@@ -46,7 +46,7 @@ float* PinnedPool::Pin(size_t bytes) {
 }
 
 void PinnedPool::GiveBack(float* memory, size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   free_[bytes].push_back(memory);
 }
 

@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "base/thread/mutex.h"
 
 namespace strata {
 
@@ -31,9 +32,9 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
   float* Pin(size_t bytes);       // null: the system pins no more
   void GiveBack(float* memory, size_t bytes);
 
-  std::mutex mutex_;
-  std::vector<float*> pieces_;                  // guarded by mutex_
-  std::map<size_t, std::vector<float*>> free_;  // by bytes; guarded by mutex_
+  Mutex mutex_;
+  std::vector<float*> pieces_ STRATA_GUARDED_BY(mutex_);
+  std::map<size_t, std::vector<float*>> free_ STRATA_GUARDED_BY(mutex_);  // by bytes
 };
 
 }  // namespace strata

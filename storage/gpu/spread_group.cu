@@ -157,7 +157,7 @@ class LocalSpreadGroup::Turn {
       all.insert(all.end(), entries->begin(), entries->end());
       entries_.push_back(std::move(*entries));
     }
-    locks_ = LocalStore::LockAll(all);
+    locks_ = LocalStore::Locks(all);
     for (size_t i = 0; i < group_.gpus_.size(); ++i) {
       STRATA_TRY(CheckTiers(entries_[i]).Prefixed(fmt::format("store {}", i)));
     }

@@ -55,19 +55,19 @@ GpuCopy::~GpuCopy() { gpu_.Forget(this); }
 
 void GpuCopy::Want(Segments segments) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wanted_ = std::move(segments);
   }
   gpu_.NoteChanged(this);
 }
 
 std::vector<std::shared_ptr<GpuCopy::Group>> GpuCopy::Look() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return groups_;
 }
 
 GpuCopyStats GpuCopy::Stats() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   GpuCopyStats stats{.groups = groups_.size()};
   for (const auto& group : groups_) {
     stats.bytes += group->bytes();
@@ -78,7 +78,7 @@ GpuCopyStats GpuCopy::Stats() const {
 }
 
 void GpuCopy::Publish(std::span<const std::shared_ptr<Group>> old, std::shared_ptr<Group> made) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(groups_,
                 [&](const auto& group) { return std::ranges::find(old, group) != old.end(); });
   if (made != nullptr) groups_.push_back(std::move(made));
@@ -177,7 +177,7 @@ void GpuCopy::PlaceKind(const std::shared_ptr<const TokenNumbers>& numbers, cons
 void GpuCopy::Place(WorkPool& pool) {
   Segments wanted;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wanted = wanted_;
   }
   DropGone(wanted);

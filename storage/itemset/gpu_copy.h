@@ -13,10 +13,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
 #include "storage/itemset/item_gpu.h"
@@ -91,9 +91,10 @@ class GpuCopy {
   void Publish(std::span<const std::shared_ptr<Group>> old, std::shared_ptr<Group> made);
 
   ItemGpu& gpu_;
-  mutable std::mutex mutex_;  // guards what follows
-  Segments wanted_;
-  std::vector<std::shared_ptr<Group>> groups_;  // changed by ItemGpu's thread alone
+  mutable Mutex mutex_;
+  Segments wanted_ STRATA_GUARDED_BY(mutex_);
+  // Changed by ItemGpu's thread alone.
+  std::vector<std::shared_ptr<Group>> groups_ STRATA_GUARDED_BY(mutex_);
 };
 
 // A group as one search sees it: the GpuSets of the segments that it finds there, in its own order.

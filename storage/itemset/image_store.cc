@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <mutex>
 #include <set>
 #include <utility>
 
+#include "base/thread/mutex.h"
 #include "proto/format/item_list.h"
 #include "proto/format/segment_image.h"
 
@@ -144,11 +144,11 @@ Result<ImageStore::Loaded> ImageStore::Load(WorkPool& pool) {
     STRATA_ASSIGN(orders_[row.order], LoadOrder(*records, row.order));
   }
   std::vector<SegmentState> segments(rows.size());
-  std::mutex mutex;
+  Mutex mutex;
   Status first_error;
   pool.Run(rows.size(), [&](size_t i) {
     auto loaded = LoadSegment(*records, rows[i], orders_.at(rows[i].order));
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (loaded.ok()) {
       segments[i] = *std::move(loaded);
     } else if (first_error.ok()) {

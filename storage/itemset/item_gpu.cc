@@ -34,18 +34,18 @@ Result<std::unique_ptr<ItemGpu>> ItemGpu::Start(const ItemGpuOptions& options) {
 }
 
 ItemGpu::~ItemGpu() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stop_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 uint64_t ItemGpu::segments_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return segments_bytes_;
 }
 
 uint64_t ItemGpu::refusals() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return refusals_;
 }
 
@@ -54,7 +54,7 @@ Result<std::unique_ptr<GpuSets>> ItemGpu::Open(const BlockSource& documents, Wor
     if (options_.open != nullptr) return options_.open(documents, pool);
     std::shared_ptr<GpuSearchRoom> room;
     {
-      const std::lock_guard lock(room_mutex_);
+      const MutexLock lock(room_mutex_);
       if (room_ == nullptr) {
         STRATA_ASSIGN(room_, GpuSearchRoom::Make(options_.device));
       }
@@ -75,7 +75,7 @@ void ItemGpu::CheckSearch(const Status& status) {
 void ItemGpu::CountRefusal(const Status& status) {
   uint64_t before = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     before = refusals_++;
   }
   if (before > 0) return;
@@ -86,65 +86,66 @@ void ItemGpu::CountRefusal(const Status& status) {
 }
 
 bool ItemGpu::Take(uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (bytes > options_.segments_bytes_max - segments_bytes_) return false;
   segments_bytes_ += bytes;
   return true;
 }
 
 void ItemGpu::GiveBack(uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   STRATA_CHECK(bytes <= segments_bytes_);
   segments_bytes_ -= bytes;
 }
 
 void ItemGpu::PlaceLacking() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   to_place_.merge(lacking_);
   lacking_.clear();
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void ItemGpu::NoteChanged(GpuCopy* copy) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   to_place_.insert(copy);
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void ItemGpu::NoteLacking(GpuCopy* copy) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   lacking_.insert(copy);
 }
 
 void ItemGpu::Forget(GpuCopy* copy) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   to_place_.erase(copy);
-  changed_.wait(lock, [&] { return placing_ != copy; });
+  while (placing_ == copy) changed_.Wait(mutex_);
   to_place_.erase(copy);
   lacking_.erase(copy);
 }
 
 void ItemGpu::WaitUntilPlaced(const GpuCopy* copy) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(
-      lock, [&] { return placing_ != copy && !to_place_.contains(const_cast<GpuCopy*>(copy)); });
+  const MutexLock lock(mutex_);
+  while (placing_ == copy || to_place_.contains(const_cast<GpuCopy*>(copy))) {
+    changed_.Wait(mutex_);
+  }
 }
 
 void ItemGpu::PlaceUntilStopped() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
     if (to_place_.empty()) {
-      changed_.wait(lock);
+      changed_.Wait(mutex_);
       continue;
     }
     GpuCopy* const copy = *to_place_.begin();
     to_place_.erase(copy);
     placing_ = copy;
-    lock.unlock();
+    lock.Unlock();
     copy->Place(*pool_);
-    lock.lock();
+    lock.Lock();
     placing_ = nullptr;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 }
 

@@ -5,16 +5,15 @@
 // A GPU that has failed ends the process (70). Memory that there is not is no failure.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 
+#include "base/thread/mutex.h"
 #include "base/thread/work_pool.h"
 #include "kernels/setops/gpu_sets.h"
 #include "strata/status.h"
@@ -61,7 +60,7 @@ class ItemGpu {
   void GiveBack(uint64_t bytes);
 
   // Whoever has documents pass through holds it meanwhile.
-  std::mutex& passing() { return passing_; }
+  Mutex& passing() STRATA_RETURN_CAPABILITY(passing_) { return passing_; }
 
  private:
   friend class GpuCopy;
@@ -79,18 +78,18 @@ class ItemGpu {
   const ItemGpuOptions options_;
   std::unique_ptr<WorkPool> pool_;  // of the thread
 
-  std::mutex room_mutex_;
-  std::shared_ptr<GpuSearchRoom> room_;  // guarded by room_mutex_; null: not made yet
-  std::mutex passing_;
+  Mutex room_mutex_;
+  std::shared_ptr<GpuSearchRoom> room_ STRATA_GUARDED_BY(room_mutex_);  // null: not made yet
+  Mutex passing_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  uint64_t segments_bytes_ = 0;
-  uint64_t refusals_ = 0;
-  std::set<GpuCopy*> to_place_;
-  std::set<GpuCopy*> lacking_;
-  const GpuCopy* placing_ = nullptr;
-  bool stop_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  uint64_t segments_bytes_ STRATA_GUARDED_BY(mutex_) = 0;
+  uint64_t refusals_ STRATA_GUARDED_BY(mutex_) = 0;
+  std::set<GpuCopy*> to_place_ STRATA_GUARDED_BY(mutex_);
+  std::set<GpuCopy*> lacking_ STRATA_GUARDED_BY(mutex_);
+  const GpuCopy* placing_ STRATA_GUARDED_BY(mutex_) = nullptr;
+  bool stop_ STRATA_GUARDED_BY(mutex_) = false;
 
   std::jthread placer_;  // last: it ends before what it uses
 };

@@ -59,9 +59,9 @@ Result<std::unique_ptr<ItemSet>> ItemSet::Make(const ItemSetOptions& options) {
 }
 
 ItemSet::~ItemSet() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stop_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 Status ItemSet::Check(const Document& document) const {
@@ -77,7 +77,7 @@ Status ItemSet::Check(const Document& document) const {
 }
 
 bool ItemSet::Lags() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return SmallSegments() >= kSmallSoft;
 }
 
@@ -89,12 +89,12 @@ Status ItemSet::Upsert(Document document, uint64_t change) {
   const DocumentId id = document.id;
   auto shared = std::make_shared<const Document>(std::move(document));
 
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (tail_.size() == options_.tail) {
     if (SmallSegments() < kSmallMost) {
       STRATA_TRY(Seal());
     } else {
-      changed_.wait(lock);
+      changed_.Wait(mutex_);
     }
   }
   if (const auto known = locations_.Find(id)) MarkDead(*known);
@@ -108,7 +108,7 @@ Status ItemSet::Upsert(Document document, uint64_t change) {
 }
 
 bool ItemSet::Delete(DocumentId id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = locations_.Find(id);
   if (!known) return false;
   locations_.Erase(id);
@@ -130,7 +130,7 @@ void ItemSet::MarkDead(Location location) {
   (*held.live)[location.place / 64] &= ~(uint64_t{1} << location.place % 64);
   const bool was_thin = IsThin(held);
   ++held.dead;
-  if (!was_thin && IsThin(held)) changed_.notify_all();
+  if (!was_thin && IsThin(held)) changed_.NotifyAll();
 }
 
 std::optional<uint16_t> ItemSet::FreeSlot() const {
@@ -180,7 +180,7 @@ Status ItemSet::Seal() {
   tail_.clear();
   tail_ids_.clear();
   ++tail_version_;
-  changed_.notify_all();
+  changed_.NotifyAll();
   return {};
 }
 
@@ -188,7 +188,7 @@ std::optional<Document> ItemSet::Get(DocumentId id) const {
   std::shared_ptr<const Segment> segment;
   uint32_t place = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = locations_.Find(id);
     if (!known) return std::nullopt;
     if (known->slot == kTailSlot) return *tail_[known->place];
@@ -207,7 +207,7 @@ DocumentPage ItemSet::Scan(uint64_t cursor, size_t most, size_t bytes_max) const
   };
   std::vector<Place> places;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [hash, location] : locations_.From(cursor, most)) {
       if (location.slot == kTailSlot) {
         places.push_back({.hash = hash, .of_tail = tail_[location.place]});
@@ -237,7 +237,7 @@ DocumentPage ItemSet::Scan(uint64_t cursor, size_t most, size_t bytes_max) const
 
 ItemSet::View ItemSet::Look() const {
   View view;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Held& held : held_) {
     if (held.segment == nullptr) continue;
     Part part{held.segment, nullptr, held.number};
@@ -256,7 +256,7 @@ ItemSet::View ItemSet::Look() const {
 }
 
 std::shared_ptr<const Segment> ItemSet::TailSegment(const View& view) const {
-  const std::lock_guard lock(tail_mutex_);
+  const MutexLock lock(tail_mutex_);
   if (tail_segment_version_ != view.tail_version) {
     tail_segment_ = Segment::Build(view.tail, view.numbers);
     tail_segment_version_ = view.tail_version;
@@ -394,7 +394,7 @@ ItemSetStats ItemSet::Stats() const {
   if (on_gpu_ != nullptr) stats.on_gpu = on_gpu_->Stats();
   for (size_t i = 0; i < kSearchEngines; ++i) stats.queries_by.at(i) = queries_by_.at(i);
   stats.streamed = streamed_;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stats.documents = locations_.size();
   stats.merges = merges_;
   stats.bytes = locations_.bytes() + held_.capacity() * sizeof(Held);

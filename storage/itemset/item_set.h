@@ -15,15 +15,14 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "storage/itemset/gpu_copy.h"
 #include "storage/itemset/item_filter.h"
 #include "storage/itemset/locations.h"
@@ -173,20 +172,20 @@ class ItemSet {
   void CountQueries(std::span<const SearchReport> reports, size_t queries) const;
   std::shared_ptr<const Segment> TailSegment(const View& view) const;
 
-  // With mutex_ held.
-  void MarkDead(Location location);
-  Status Seal();
-  std::optional<uint16_t> FreeSlot() const;
+  void MarkDead(Location location) STRATA_REQUIRES(mutex_);
+  Status Seal() STRATA_REQUIRES(mutex_);
+  std::optional<uint16_t> FreeSlot() const STRATA_REQUIRES(mutex_);
   uint16_t Hold(std::shared_ptr<const Segment> segment, int level, uint64_t age,
-                uint64_t first_change);
+                uint64_t first_change) STRATA_REQUIRES(mutex_);
   static bool IsThin(const Held& held);
-  Merge ChooseMerge() const;
-  std::vector<uint16_t> OldestOf(int level) const;
-  std::vector<uint16_t> Thinned(int level) const;
+  Merge ChooseMerge() const STRATA_REQUIRES(mutex_);
+  std::vector<uint16_t> OldestOf(int level) const STRATA_REQUIRES(mutex_);
+  std::vector<uint16_t> Thinned(int level) const STRATA_REQUIRES(mutex_);
   size_t RoomOf(int level) const;  // documents of a full segment
-  size_t SmallSegments() const;
-  void Publish(const Merge& merge, const std::shared_ptr<const Segment>& made);
-  void WantOnGpu();
+  size_t SmallSegments() const STRATA_REQUIRES(mutex_);
+  void Publish(const Merge& merge, const std::shared_ptr<const Segment>& made)
+      STRATA_REQUIRES(mutex_);
+  void WantOnGpu() STRATA_REQUIRES(mutex_);
 
   static std::shared_ptr<const Segment> Build(const Merge& merge,
                                               std::shared_ptr<const TokenNumbers> numbers);
@@ -194,21 +193,23 @@ class ItemSet {
 
   const ItemSetOptions options_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::vector<std::shared_ptr<const Document>> tail_;  // null: gone
-  std::vector<DocumentId> tail_ids_;                   // never moves
-  uint64_t tail_version_ = 0;
-  uint64_t tail_first_ = 0;         // change of its first document
-  mutable std::vector<Held> held_;  // by slot; slot 0 is the tail's. Looking shares live bits
-  Locations locations_;
-  std::shared_ptr<const TokenNumbers> numbers_;  // of new segments
-  uint64_t ages_ = 0;
-  uint64_t numbered_ = 0;  // segments
-  uint64_t merges_ = 0;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  // Null: gone.
+  std::vector<std::shared_ptr<const Document>> tail_ STRATA_GUARDED_BY(mutex_);
+  std::vector<DocumentId> tail_ids_ STRATA_GUARDED_BY(mutex_);  // never moves
+  uint64_t tail_version_ STRATA_GUARDED_BY(mutex_) = 0;
+  uint64_t tail_first_ STRATA_GUARDED_BY(mutex_) = 0;  // change of its first document
+  // By slot; slot 0 is the tail's. Looking shares live bits.
+  mutable std::vector<Held> held_ STRATA_GUARDED_BY(mutex_);
+  Locations locations_ STRATA_GUARDED_BY(mutex_);
+  std::shared_ptr<const TokenNumbers> numbers_ STRATA_GUARDED_BY(mutex_);  // of new segments
+  uint64_t ages_ STRATA_GUARDED_BY(mutex_) = 0;
+  uint64_t numbered_ STRATA_GUARDED_BY(mutex_) = 0;  // segments
+  uint64_t merges_ STRATA_GUARDED_BY(mutex_) = 0;
+  bool is_merging_ STRATA_GUARDED_BY(mutex_) = false;
+  bool stop_ STRATA_GUARDED_BY(mutex_) = false;
   std::atomic<uint64_t> large_made_{0};
-  bool is_merging_ = false;
-  bool stop_ = false;
 
   std::unique_ptr<GpuCopy> on_gpu_;  // null: there is no GPU
   mutable std::array<std::atomic<uint64_t>, kSearchEngines> queries_by_{};
@@ -216,9 +217,10 @@ class ItemSet {
   mutable SearchPace pace_;
   mutable SearchPace streamed_pace_;  // of segments that pass through a GPU's memory
 
-  mutable std::mutex tail_mutex_;  // guards the index of the tail that was searched last
-  mutable std::shared_ptr<const Segment> tail_segment_;
-  mutable uint64_t tail_segment_version_ = UINT64_MAX;
+  // The index of the tail that was searched last.
+  mutable Mutex tail_mutex_;
+  mutable std::shared_ptr<const Segment> tail_segment_ STRATA_GUARDED_BY(tail_mutex_);
+  mutable uint64_t tail_segment_version_ STRATA_GUARDED_BY(tail_mutex_) = UINT64_MAX;
 
   std::jthread merger_;  // last: it ends before what it uses
 };

@@ -1,6 +1,5 @@
 // Which segments are merged, and how that is done beside searches and changes.
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <optional>
 
@@ -10,7 +9,7 @@
 namespace strata {
 namespace {
 
-constexpr std::chrono::seconds kRestWithoutMemory{1};
+constexpr TimeNs kRestWithoutMemory = kSecond;
 
 // The share of tokens whose numbers are too large for a list that is found at once.
 double FarShare(const TokenNumbers& numbers, const std::vector<Token>& occurrences) {
@@ -38,10 +37,13 @@ std::vector<uint16_t> ItemSet::OldestOf(int level) const {
       slots.push_back(static_cast<uint16_t>(slot));
     }
   }
-  std::sort(slots.begin(), slots.end(),
-            [&](uint16_t a, uint16_t b) { return held_[a].age < held_[b].age; });
+  std::ranges::sort(slots, {}, [&](uint16_t slot) {
+    mutex_.AssumeHeld();
+    return held_[slot].age;
+  });
   size_t of = 0;
   const auto end = std::ranges::find_if(slots, [&](uint16_t slot) {
+    mutex_.AssumeHeld();
     of += held_[slot].of;
     return of >= kFan;
   });
@@ -63,6 +65,7 @@ std::vector<uint16_t> ItemSet::Thinned(int level) const {
   std::vector<uint16_t> slots;
   size_t live = 0;
   const auto take = [&](bool thin) {
+    mutex_.AssumeHeld();
     for (size_t slot = 1; slot < held_.size(); ++slot) {
       const Held& held = held_[slot];
       if (held.segment == nullptr || held.level != level || IsThin(held) != thin) continue;
@@ -168,13 +171,13 @@ void ItemSet::WantOnGpu() {
 }
 
 void ItemSet::MergeUntilStopped() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
     Merge merge = ChooseMerge();
     is_merging_ = !merge.slots.empty();
-    changed_.notify_all();
+    changed_.NotifyAll();
     if (!is_merging_) {
-      changed_.wait(lock);
+      changed_.Wait(mutex_);
       continue;
     }
     for (const uint16_t slot : merge.slots) {
@@ -182,25 +185,25 @@ void ItemSet::MergeUntilStopped() {
       merge.parts.push_back({held_[slot].segment, held_[slot].live});
     }
     const auto numbers = numbers_;
-    lock.unlock();
+    lock.Unlock();
     std::optional<std::shared_ptr<const Segment>> made;  // null: nothing of them is left
     try {
       made = Build(merge, numbers);
     } catch (const std::bad_alloc&) {  // later, then: the segments are there as they were
     }
-    lock.lock();
+    lock.Lock();
     if (made) {
       const MustAllocate must;
       Publish(merge, *made);
     } else {
-      changed_.wait_for(lock, kRestWithoutMemory);
+      changed_.WaitFor(mutex_, kRestWithoutMemory);
     }
   }
 }
 
 void ItemSet::WaitForMerges() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !is_merging_ && ChooseMerge().slots.empty(); });
+  const MutexLock lock(mutex_);
+  while (is_merging_ || !ChooseMerge().slots.empty()) changed_.Wait(mutex_);
 }
 
 void ItemSet::WaitForGpu() {

@@ -8,7 +8,7 @@
 namespace strata {
 
 Result<ItemSetState> ItemSet::CaptureState(uint64_t floor) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!tail_.empty() && tail_first_ < floor) STRATA_TRY(Seal());
   ItemSetState state;
   if (!tail_.empty()) state.first_change = tail_first_;
@@ -31,7 +31,7 @@ Result<ItemSetState> ItemSet::CaptureState(uint64_t floor) {
 }
 
 Status ItemSet::RestoreState(std::vector<SegmentState> segments) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   STRATA_CHECK(locations_.size() == 0 && numbered_ == 0);
   for (SegmentState& state : segments) {
     const Segment& segment = *state.segment;
@@ -66,7 +66,7 @@ Status ItemSet::RestoreState(std::vector<SegmentState> segments) {
     if (state.level == kLevels - 1) numbers_ = segment.numbers();
   }
   WantOnGpu();
-  changed_.notify_all();
+  changed_.NotifyAll();
   return {};
 }
 

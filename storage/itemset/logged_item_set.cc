@@ -45,7 +45,10 @@ Status LoggedItemSet::Restore(const LogOptions& log, const ItemSetOptions& optio
     images_ = std::make_unique<ImageStore>(images.open, log.lineage, log.lane);
     STRATA_ASSIGN(ImageStore::Loaded loaded, images_->Load(*options.means.pool));
     STRATA_TRY(set_->RestoreState(std::move(loaded.segments)).Prefixed(log.folder));
-    stats_.from = loaded.manifest.from;
+    {
+      const MutexLock lock(mutex_);
+      stats_.from = loaded.manifest.from;
+    }
     covered = loaded.manifest.covered;
   }
   const auto visit = [&](const LogRecord& record) -> Status {
@@ -62,7 +65,7 @@ Status LoggedItemSet::Restore(const LogOptions& log, const ItemSetOptions& optio
     }
     return {};
   };
-  STRATA_ASSIGN(replayed_, ReplayLog(log, stats_.from, visit));
+  STRATA_ASSIGN(replayed_, ReplayLog(log, saved_from(), visit));
   if (replayed_.last >= covered) return {};
   return Corrupt(fmt::format(
       "{}: expected all records up to LSN {}, which the images have something of, found the end "
@@ -97,7 +100,7 @@ Status LoggedItemSet::Write() {
     TrimSaved();
     return {};
   }
-  const Lsn floor = is_full_ || IsLogLarge() ? kEverything : stats_.from;
+  const Lsn floor = is_full_ || IsLogLarge() ? kEverything : saved_from();
   if (const Status begun = BeginSave(floor); !begun.ok()) Note(begun);
   return {};
 }
@@ -109,7 +112,7 @@ bool LoggedItemSet::IsLogLarge() const {
 
 bool LoggedItemSet::IsDue() const {
   if (is_full_ || IsLogLarge()) return true;
-  if (!saved_.ok()) return appended_bytes_ - begun_at_bytes_ >= log_bytes_max_ / 64;
+  if (failed_to_save()) return appended_bytes_ - begun_at_bytes_ >= log_bytes_max_ / 64;
   return set_->large_made() != large_begun_;
 }
 
@@ -145,7 +148,7 @@ void LoggedItemSet::SaveState(const ItemSetState& state, Lsn from, Lsn covered) 
   Status saved = log_->Sync();
   if (saved.ok()) saved = images_->Save(state, from, covered);
   Note(saved);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stats_.images = images_->images_written();
   stats_.image_bytes = images_->bytes_written();
   if (!saved.ok()) return;
@@ -154,15 +157,26 @@ void LoggedItemSet::SaveState(const ItemSetState& state, Lsn from, Lsn covered) 
 }
 
 void LoggedItemSet::Note(const Status& saved) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   saved_ = saved;
   if (!saved.ok()) ++stats_.failures;
 }
 
+Lsn LoggedItemSet::saved_from() const {
+  const MutexLock lock(mutex_);
+  return stats_.from;
+}
+
+bool LoggedItemSet::failed_to_save() const {
+  const MutexLock lock(mutex_);
+  return !saved_.ok();
+}
+
 // What removes the files of the log that are not needed any more; null: there are none.
 std::function<Status()> LoggedItemSet::TakeSaved() {
-  if (stats_.from <= trimmed_) return nullptr;
-  trimmed_ = stats_.from;
+  const Lsn from = saved_from();
+  if (from <= trimmed_) return nullptr;
+  trimmed_ = from;
   return log_->TakeBelow(trimmed_);
 }
 
@@ -184,7 +198,10 @@ Status LoggedItemSet::Save() {
   WaitForSave();
   STRATA_TRY(BeginSave(kEverything));
   WaitForSave();
-  STRATA_TRY(saved_);
+  {
+    const MutexLock lock(mutex_);
+    STRATA_TRY(saved_);
+  }
   TrimSaved();
   WaitForSave();
   return {};
@@ -195,7 +212,7 @@ void LoggedItemSet::WaitForSave() {
 }
 
 ImageStats LoggedItemSet::Stats() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ImageStats stats = stats_;
   if (!saved_.ok()) stats.error = saved_.ToString();
   return stats;

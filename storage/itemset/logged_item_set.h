@@ -14,10 +14,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
+#include "base/thread/mutex.h"
 #include "base/thread/side_thread.h"
 #include "proto/format/item_change.h"
 #include "storage/itemset/image_store.h"
@@ -88,6 +88,8 @@ class LoggedItemSet {
   Status BeginSave(Lsn floor);
   void SaveState(const ItemSetState& state, Lsn from, Lsn covered);
   void Note(const Status& saved);
+  Lsn saved_from() const;       // ImageStats::from
+  bool failed_to_save() const;  // the last time
   void Begin(std::function<void()> task);
   std::function<Status()> TakeSaved();
   void Remove(const std::function<Status()>& remove);
@@ -109,10 +111,9 @@ class LoggedItemSet {
   std::atomic<bool> is_saving_{false};  // what is of the saving thread then is nobody else's
   std::unique_ptr<ImageStore> images_;  // of the saving thread; null: there are none
 
-  // Guards what follows. The thread that makes changes looks at it without, while nobody saves.
-  mutable std::mutex mutex_;
-  ImageStats stats_;
-  Status saved_;  // the last save
+  mutable Mutex mutex_;
+  ImageStats stats_ STRATA_GUARDED_BY(mutex_);
+  Status saved_ STRATA_GUARDED_BY(mutex_);  // the last save
 
   std::unique_ptr<SideThread> saver_;  // last: it ends before what it uses
 };

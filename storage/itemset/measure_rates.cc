@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/random.h"
+#include "base/thread/mutex.h"
 #include "kernels/setops/count_search.h"
 #include "kernels/setops/gpu_bytes.h"
 #include "kernels/setops/scan_search.h"
@@ -221,7 +221,7 @@ Result<Token> EnoughQueries(OnGpu& on_gpu) {
 }  // namespace
 
 Result<GpuRates> MeasureGpuRates(ItemGpu& gpu, WorkPool& pool, const Clock& clock) {
-  const std::lock_guard lock(gpu.passing());
+  const MutexLock lock(gpu.passing());
   GpuRates rates;
   OnGpu on_gpu(gpu, pool, clock);
   STRATA_TRY(on_gpu.Load(1).status());  // what is made once is made

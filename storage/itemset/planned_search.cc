@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "base/thread/thread_time.h"
 #include "kernels/setops/count_search.h"
 #include "kernels/setops/scan_search.h"
@@ -62,7 +62,7 @@ class Thresholds {
 
   SearchGoal GoalOf(uint32_t query) const {
     SearchGoal goal = goal_;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     goal.at_least = least_[query];
     return goal;
   }
@@ -73,14 +73,14 @@ class Thresholds {
     const Hit& last = found[goal_.k - 1];
     const Fraction least =
         Similarity(goal_.metric, last.overlap, static_cast<uint32_t>(query_length), last.length);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (IsLess(least_[query], least)) least_[query] = least;
   }
 
  private:
   const SearchGoal goal_;
-  mutable std::mutex mutex_;
-  std::vector<Fraction> least_;  // by query. Guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<Fraction> least_ STRATA_GUARDED_BY(mutex_);  // by query
 };
 
 bool IsExceeded(const SearchGoal& goal) { return goal.room != nullptr && goal.room->IsExceeded(); }

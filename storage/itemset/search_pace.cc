@@ -22,7 +22,7 @@ double LogOfBounded(double ratio) {
 
 SearchPace::Ratios SearchPace::Look() const {
   Ratios ratios;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (size_t i = 0; i < kSearchEngines; ++i) {
     const double doubt = std::min(kDoubt * static_cast<double>(engines_[i].absent), kMostDoubt);
     ratios.of_engines[i] = std::exp(engines_[i].log - doubt);
@@ -39,7 +39,7 @@ void SearchPace::Note(const SearchReport& report) {
     expected[engine] += report.plan.groups[i].estimate_ns / report.ratios.of_engines[engine];
     took[engine] += report.took_ns[i];
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (size_t i = 0; i < kSearchEngines; ++i) {
     Engine& engine = engines_[i];
     if (expected[i] > 0 && took[i] > 0) {

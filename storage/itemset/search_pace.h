@@ -4,8 +4,8 @@
 
 #include <array>
 #include <cstddef>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "kernels/setops/search_plan.h"
 
 namespace strata {
@@ -31,13 +31,13 @@ class SearchPace {
   void Note(const SearchReport& report);
 
  private:
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   struct Engine {
     double log = 0;     // of the ratio, when it was chosen last
     size_t absent = 0;  // searches without it since
   };
-  std::array<Engine, kSearchEngines> engines_ = {};  // guarded by mutex_,
-  double waiting_log_ = 0;                           // likewise
+  std::array<Engine, kSearchEngines> engines_ STRATA_GUARDED_BY(mutex_) = {};
+  double waiting_log_ STRATA_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace strata

@@ -1,8 +1,8 @@
 #include "storage/itemset/streamed_sets.h"
 
 #include <algorithm>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "kernels/setops/gpu_bytes.h"
 #include "kernels/setops/merge_answers.h"
 
@@ -38,7 +38,7 @@ Result<std::vector<std::vector<Hit>>> StreamedSets::Search(const SetList& querie
   STRATA_CHECK(!pieces_.empty());
   counts_ = {};
   std::vector<std::vector<std::vector<Hit>>> of_query(queries.size());
-  const std::lock_guard lock(gpu_.passing());
+  const MutexLock lock(gpu_.passing());
   size_t begin = 0;
   for (const size_t end : pieces_) {
     const TimeNs start = clock_.Now();

@@ -64,7 +64,10 @@ Status LogWriter::Begin() {
   used_ += old_.bytes();
   STRATA_FAILPOINT("log.sync_folder");
   STRATA_TRY(disk.SyncFolder(options_.folder));
-  folder_changed_ = false;
+  {
+    const MutexLock lock(mutex_);
+    folder_changed_ = false;
+  }
   begun_ = true;
   return {};
 }
@@ -186,7 +189,7 @@ Status LogWriter::BeginSegment(SpareSegment& spare) {
                                                                   .boot_id = options_.boot_id});
   STRATA_ASSIGN(SpareSegment::Begun begun,
                 spare.Begin(SegmentPath(options_.folder, first), header));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (first_ == first) {
     used_ -= capacity_;  // it was empty, and the new one has taken its name
   } else if (current_ != nullptr) {
@@ -229,13 +232,13 @@ Status LogWriter::WriteBuffer() {
 }
 
 Status LogWriter::Sync() {
-  const std::lock_guard one(sync_mutex_);
+  const MutexLock one(sync_mutex_);
   std::vector<Retired> retired;
   std::shared_ptr<File> current;
   Lsn target = 0;
   bool folder = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     STRATA_TRY(failed_);
     if (current_ == nullptr) return {};  // there is no room to begin
     target = written_.load();
@@ -279,12 +282,12 @@ std::function<Status()> LogWriter::TakeBelow(Lsn lsn) {
 }
 
 Status LogWriter::failed() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failed_;
 }
 
 Status LogWriter::Fail(const Status& error) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (failed_.ok()) {
     // DISK_FULL would promise that nothing has changed.
     failed_ = error.code() == StatusCode::kDiskFull ? Failed(error.message()) : error;

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/file/disk.h"
+#include "base/thread/mutex.h"
 #include "storage/log/log.h"
 #include "storage/log/old_segments.h"
 #include "storage/log/spare_segment.h"
@@ -79,13 +79,14 @@ class LogWriter : public WriteAheadLog {
   SpareSegment spare_;
   SpareSegment small_;  // for a cut, when there is no room for a whole one
 
-  std::mutex sync_mutex_;  // held by Sync: one at a time
+  Mutex sync_mutex_;  // held by Sync: one at a time
 
-  mutable std::mutex mutex_;  // for the rest
+  mutable Mutex mutex_;
+  // Changed by the lane's thread alone, with mutex_ held; that thread reads it without.
   std::shared_ptr<File> current_;
-  std::vector<Retired> retired_;
-  bool folder_changed_ = false;
-  Status failed_;  // the first failed write or sync; final
+  std::vector<Retired> retired_ STRATA_GUARDED_BY(mutex_);
+  bool folder_changed_ STRATA_GUARDED_BY(mutex_) = false;
+  Status failed_ STRATA_GUARDED_BY(mutex_);  // the first failed write or sync; final
 };
 
 }  // namespace strata

@@ -9,7 +9,7 @@
 namespace strata {
 
 Status SpareSegment::Prepare(uint64_t capacity) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (spare_.capacity >= capacity) return {};
   const uint64_t used = used_->load();
   if (used > options_.bytes_max || capacity > options_.bytes_max - used) {
@@ -29,7 +29,7 @@ Status SpareSegment::Prepare(uint64_t capacity) {
 Result<SpareSegment::Begun> SpareSegment::Begin(const std::string& path,
                                                 std::span<const std::byte> header) {
   // Until the file has its new name: the next spare is made under the old one.
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   STRATA_CHECK(spare_.file != nullptr);
   STRATA_FAILPOINT("log.begin_write");
   STRATA_TRY(spare_.file->Append(header));
@@ -42,7 +42,7 @@ Result<SpareSegment::Begun> SpareSegment::Begin(const std::string& path,
 }
 
 uint64_t SpareSegment::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return spare_.capacity;
 }
 

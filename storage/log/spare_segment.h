@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "base/file/disk.h"
+#include "base/thread/mutex.h"
 #include "storage/log/log.h"
 #include "strata/status.h"
 
@@ -43,8 +43,8 @@ class SpareSegment {
   const LogOptions& options_;
   const std::string path_;
   std::atomic<uint64_t>* const used_;
-  mutable std::mutex mutex_;
-  Begun spare_;
+  mutable Mutex mutex_;
+  Begun spare_ STRATA_GUARDED_BY(mutex_);
 };
 
 }  // namespace strata

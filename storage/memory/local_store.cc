@@ -10,19 +10,25 @@ LocalStore::LocalStore(std::string name, TableFactory factory, const Clock& cloc
     : name_(std::move(name)), factory_(std::move(factory)), clock_(clock) {}
 
 // In the order of addresses.
-LocalStore::Locks LocalStore::LockAll(const Entries& entries) {
-  std::vector<std::mutex*> mutexes;
-  for (const auto& entry : entries) mutexes.push_back(&entry->mutex);
-  std::sort(mutexes.begin(), mutexes.end(), std::less<>());
-  Locks locks;
-  locks.reserve(mutexes.size());
-  for (std::mutex* mutex : mutexes) locks.emplace_back(*mutex);
-  return locks;
+LocalStore::Locks::Locks(const Entries& entries) {
+  mutexes_.reserve(entries.size());
+  for (const auto& entry : entries) mutexes_.push_back(&entry->mutex);
+  std::sort(mutexes_.begin(), mutexes_.end(), std::less<>());
+  for (Mutex* const mutex : mutexes_) mutex->Lock();
+}
+
+LocalStore::Locks::~Locks() {
+  for (Mutex* const mutex : mutexes_) mutex->Unlock();
+}
+
+LocalStore::Locks& LocalStore::Locks::operator=(Locks&& other) noexcept {
+  std::swap(mutexes_, other.mutexes_);  // those it had are given back by the other
+  return *this;
 }
 
 Result<LocalStore::Entries> LocalStore::Find(std::span<const std::string> names) const {
   Entries entries;
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const std::string& name : names) {
     const auto found = tables_.find(TableIdOf(name));
     if (found == tables_.end() || found->second->table->spec().name != name) {
@@ -43,7 +49,7 @@ Status LocalStore::CheckLevel(AckLevel level) const {
 Status LocalStore::CreateTable(const TableSpec& spec) {
   STRATA_TRY(ValidateTableSpec(spec));
   STRATA_TRY(CheckLevel(spec.ack).Prefixed("table '" + spec.name + "'"));
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   const auto found = tables_.find(spec.id());
   if (found == tables_.end()) {
     auto entry = std::make_shared<Entry>();
@@ -64,7 +70,7 @@ Status LocalStore::CreateTable(const TableSpec& spec) {
 }
 
 Status LocalStore::DropTable(const std::string& name) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   const auto found = tables_.find(TableIdOf(name));
   if (found == tables_.end() || found->second->table->spec().name != name) {
     return NotFound(fmt::format("table '{}' does not exist in {}", name, name_));
@@ -75,7 +81,7 @@ Status LocalStore::DropTable(const std::string& name) {
 
 Result<std::vector<TableSpec>> LocalStore::ListTables() {
   std::vector<TableSpec> specs;
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const auto& [id, entry] : tables_) specs.push_back(entry->table->spec());
   std::sort(specs.begin(), specs.end(),
             [](const TableSpec& a, const TableSpec& b) { return a.name < b.name; });
@@ -83,10 +89,10 @@ Result<std::vector<TableSpec>> LocalStore::ListTables() {
 }
 
 LocalStore::Entries LocalStore::Cut(uint32_t epoch, const std::function<void(LocalTable&)>& visit) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   Entries entries;
   for (const auto& [id, entry] : tables_) entries.push_back(entry);
-  const Locks locks = LockAll(entries);
+  const Locks locks(entries);
   for (const auto& entry : entries) {
     visit(*entry->table);
     entry->table->SetEpoch(epoch);
@@ -96,12 +102,12 @@ LocalStore::Entries LocalStore::Cut(uint32_t epoch, const std::function<void(Loc
 }
 
 uint32_t LocalStore::epoch() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return epoch_;
 }
 
 void LocalStore::ReplaceTables(std::vector<std::unique_ptr<LocalTable>> tables, uint32_t epoch) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   tables_.clear();  // an operation under way keeps its entry until it ends
   for (auto& table : tables) {
     auto entry = std::make_shared<Entry>();
@@ -116,7 +122,7 @@ void LocalStore::ReplaceTable(std::unique_ptr<LocalTable> table, uint32_t epoch)
   auto entry = std::make_shared<Entry>();
   const TableId id = table->spec().id();
   entry->table = std::move(table);
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   tables_[id] = std::move(entry);
   epoch_ = epoch;
 }
@@ -151,7 +157,7 @@ Status LocalStore::CheckOffered(const Operation& operation) const {
 Result<LocalStore::Entries> LocalStore::FindTables(const Operation& operation) const {
   Entries entries;
   entries.reserve(operation.parts.size());
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const TablePart& part : operation.parts) {
     const auto found = tables_.find(part.table);
     if (found == tables_.end()) {
@@ -168,7 +174,7 @@ Result<LocalStore::Entries> LocalStore::FindTables(const Operation& operation) c
 Status LocalStore::Run(const Operation& operation, std::optional<uint64_t>* erased) {
   STRATA_TRY(CheckOffered(operation));
   STRATA_ASSIGN(const Entries entries, FindTables(operation));
-  const Locks locks = LockAll(entries);
+  const Locks locks(entries);
   if (operation.kind == OpKind::kUpdate) return ApplyUpdate(operation, entries);
   if (operation.kind == OpKind::kUpdateLookup) {
     STRATA_TRY(ApplyUpdate(operation, entries));

@@ -5,13 +5,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thread/mutex.h"
 #include "storage/memory/local_table.h"
 #include "storage/table.h"
 
@@ -38,16 +37,26 @@ class LocalStore : public TableStore {
   // For checkpoints (storage/checkpoint/local_checkpointer.h). A table belongs to whoever holds its
   // mutex; an entry outlives a drop of its table for as long as somebody holds it.
   struct Entry {
-    std::mutex mutex;
+    Mutex mutex;
     std::unique_ptr<LocalTable> table;
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;
-  using Locks = std::vector<std::unique_lock<std::mutex>>;
+  // Holds the mutexes of different entries. It takes them in an order in which nobody waits for
+  // another. clang cannot follow it: that tables are touched with their mutexes held is not
+  // checked.
+  class Locks {
+   public:
+    Locks() = default;  // of none
+    explicit Locks(const Entries& entries);
+    ~Locks();
+    Locks& operator=(Locks&& other) noexcept;
+
+   private:
+    std::vector<Mutex*> mutexes_;
+  };
   // For who works on tables themselves (storage/gpu/embedding_group.h): the entries of tables, all
   // different, in this order. kNotFound when the store has not one of them.
   Result<Entries> Find(std::span<const std::string> names) const;
-  // The mutexes of different entries, in an order in which nobody waits for another.
-  static Locks LockAll(const Entries& entries);
   // Visits all tables at one moment, at which no operation runs on any, and lets them begin
   // `epoch`; tables made later begin in it. Their entries.
   Entries Cut(uint32_t epoch, const std::function<void(LocalTable&)>& visit);
@@ -70,9 +79,10 @@ class LocalStore : public TableStore {
   const std::string name_;
   const TableFactory factory_;
   const Clock& clock_;
-  mutable std::shared_mutex mutex_;  // guards the map and the epoch, not the tables
-  uint32_t epoch_ = 0;
-  std::map<TableId, std::shared_ptr<Entry>> tables_;
+  mutable SharedMutex mutex_;
+  uint32_t epoch_ STRATA_GUARDED_BY(mutex_) = 0;
+  // The map, not the tables.
+  std::map<TableId, std::shared_ptr<Entry>> tables_ STRATA_GUARDED_BY(mutex_);
 };
 
 }  // namespace strata

@@ -21,7 +21,7 @@ PoolShare::PoolShare(PoolShares& shares, uint64_t bytes)
 }
 
 PoolShare::~PoolShare() {
-  const std::lock_guard lock(shares_.mutex_);
+  const MutexLock lock(shares_.mutex_);
   shares_.wants_.erase(this);
   ++shares_.changes_;
 }
@@ -29,13 +29,13 @@ PoolShare::~PoolShare() {
 void PoolShare::Need(uint64_t bytes) {
   if (bytes <= needed_) return;
   needed_ = bytes;
-  const std::lock_guard lock(shares_.mutex_);
+  const MutexLock lock(shares_.mutex_);
   shares_.wants_[this] = bytes;
   ++shares_.changes_;
 }
 
 uint64_t PoolShare::EqualPartOf(uint64_t bytes) const {
-  const std::lock_guard lock(shares_.mutex_);
+  const MutexLock lock(shares_.mutex_);
   return bytes / std::max<size_t>(shares_.wants_.size(), 1);
 }
 
@@ -43,7 +43,7 @@ uint64_t PoolShare::Of(uint64_t bytes) {
   if (bytes == of_ && change_ == shares_.changes_) return share_;
   std::vector<uint64_t> others;
   {
-    const std::lock_guard lock(shares_.mutex_);
+    const MutexLock lock(shares_.mutex_);
     change_ = shares_.changes_;
     for (const auto& [share, wanted] : shares_.wants_) {
       if (share != this) others.push_back(wanted);

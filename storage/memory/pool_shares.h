@@ -5,8 +5,9 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <vector>
+
+#include "base/thread/mutex.h"
 
 namespace strata {
 
@@ -22,9 +23,9 @@ class PoolShares {
  private:
   friend class PoolShare;
 
-  std::mutex mutex_;
-  std::map<const PoolShare*, uint64_t> wants_;  // bytes; guarded by mutex_
-  std::atomic<uint64_t> changes_{1};            // of wants_
+  Mutex mutex_;
+  std::map<const PoolShare*, uint64_t> wants_ STRATA_GUARDED_BY(mutex_);  // bytes
+  std::atomic<uint64_t> changes_{1};                                      // of wants_
   std::atomic<uint64_t> lacks_{0};
 };
 

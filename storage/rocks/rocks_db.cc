@@ -14,15 +14,14 @@
 #include <bit>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <numeric>
-#include <shared_mutex>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file/disk.h"
 #include "base/hash.h"
 #include "base/human_text.h"
+#include "base/thread/mutex.h"
 #include "base/thread/work_pool.h"
 #include "storage/rocks/rocks_options.h"
 #include "storage/rocks/sorted_fill.h"
@@ -153,9 +152,9 @@ struct RocksDb::Impl {
     size_t row_bytes = 0;
     std::atomic<uint64_t> hash_end = 0;
     std::atomic<bool> has_fill = false;
-    std::mutex mutex;  // guards what follows
-    std::unique_ptr<SortedFill> fill;
-    rocksdb::Status fill_status;  // an error stays
+    Mutex mutex;
+    std::unique_ptr<SortedFill> fill STRATA_GUARDED_BY(mutex);
+    rocksdb::Status fill_status STRATA_GUARDED_BY(mutex);  // an error stays
   };
 
   std::string folder;
@@ -168,13 +167,13 @@ struct RocksDb::Impl {
   std::shared_ptr<rocksdb::Cache> cache;
   std::shared_ptr<rocksdb::SstFileManager> files;
   std::unique_ptr<WorkPool> pool;
-  mutable std::shared_mutex mutex;  // guards the map
-  std::map<SpaceId, Space> spaces;
-  std::shared_mutex writers;  // SortedFill
-  uint32_t space_last = 0;
+  mutable SharedMutex mutex;
+  std::map<SpaceId, Space> spaces STRATA_GUARDED_BY(mutex);  // the map, not what it holds
+  uint32_t space_last STRATA_GUARDED_BY(mutex) = 0;
+  SharedMutex writers;  // SortedFill
 
   Space& SpaceOf(SpaceId space) {
-    const std::shared_lock lock(mutex);
+    const ReaderLock lock(mutex);
     return spaces.at(space);
   }
   // What was appended is to be seen.
@@ -243,7 +242,7 @@ Result<std::unique_ptr<RocksDb>> RocksDb::Open(const RocksOptions& options) {
 }
 
 SpaceId RocksDb::MakeSpace(size_t row_bytes) {
-  const std::unique_lock lock(impl_->mutex);
+  const WriterLock lock(impl_->mutex);
   const auto space = static_cast<SpaceId>(++impl_->space_last);
   impl_->spaces[space].row_bytes = row_bytes;
   return space;
@@ -252,7 +251,7 @@ SpaceId RocksDb::MakeSpace(size_t row_bytes) {
 Status RocksDb::DropSpace(SpaceId space) {
   {
     Impl::Space& dropped = impl_->SpaceOf(space);
-    const std::lock_guard lock(dropped.mutex);
+    const MutexLock lock(dropped.mutex);
     dropped.fill.reset();
     dropped.has_fill = false;
   }
@@ -265,7 +264,7 @@ Status RocksDb::DropSpace(SpaceId space) {
   // The files that hold nothing else go at once, the rest when compactions meet it.
   STRATA_TRY(FromRocks(rocksdb::DeleteFilesInRange(impl_->db.get(), family, &begin, &end, false),
                        impl_->folder));
-  const std::shared_lock lock(impl_->writers);
+  const ReaderLock lock(impl_->writers);
   return FromRocks(impl_->db->DeleteRange(options, family, begin, end), impl_->folder);
 }
 
@@ -317,14 +316,14 @@ Status RocksDb::Read(SpaceId space, std::span<const Key> keys, std::span<std::by
   // Pieces small enough that all threads end at about the same time.
   constexpr size_t kPiece = 16;
   const size_t pieces = (order.size() + kPiece - 1) / kPiece;
-  std::mutex mutex;
+  Mutex mutex;
   Status first_error;
   impl_->pool->Run(pieces, [&](size_t piece) {
     const size_t begin = piece * kPiece;
     const auto some = std::span(order).subspan(begin, std::min(kPiece, order.size() - begin));
     Status status = impl_->ReadSome(space, bytes, some, keys, out.data(), found.data());
     if (status.ok()) return;
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (first_error.ok()) first_error = std::move(status);
   });
   return first_error;
@@ -332,7 +331,7 @@ Status RocksDb::Read(SpaceId space, std::span<const Key> keys, std::span<std::by
 
 Status RocksDb::Impl::EndFill(Space& space) {
   if (!space.has_fill) return {};
-  const std::lock_guard lock(space.mutex);
+  const MutexLock lock(space.mutex);
   if (space.fill == nullptr) return {};
   if (space.fill_status.ok()) space.fill_status = space.fill->Finish();
   if (!space.fill_status.ok()) return FromRocks(space.fill_status, folder);
@@ -390,7 +389,7 @@ AppendOrder RocksDb::OrderOf(SpaceId space) const {
 
 Status RocksDb::Append(SpaceId space, std::span<const ColdWrite> rows) {
   Impl::Space& of = impl_->SpaceOf(space);
-  const std::lock_guard lock(of.mutex);
+  const MutexLock lock(of.mutex);
   if (!of.fill_status.ok()) return FromRocks(of.fill_status, impl_->folder);
   if (of.fill == nullptr) {
     of.fill = std::make_unique<SortedFill>(
@@ -460,7 +459,7 @@ Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
   }
   of.hash_end = hash_end;
   impl_->LimitDisk();
-  const std::shared_lock lock(impl_->writers);
+  const ReaderLock lock(impl_->writers);
   const rocksdb::Status status = impl_->WriteBatch(&batch);
   if (IsNoRoom(status)) impl_->refused_bytes = batch.GetDataSize();
   return FromRocks(status, impl_->folder);
@@ -468,7 +467,7 @@ Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
 
 std::unique_ptr<RocksSnapshot> RocksDb::Snapshot() const {
   {
-    const std::shared_lock lock(impl_->mutex);
+    const ReaderLock lock(impl_->mutex);
     // An error is met again by whoever reads.
     for (auto& [id, space] : impl_->spaces) static_cast<void>(impl_->EndFill(space).ok());
   }

@@ -3,9 +3,9 @@
 
 #include <rocksdb/listener.h>
 
-#include <mutex>
 #include <string>
 
+#include "base/thread/mutex.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -27,9 +27,9 @@ class RoomWatch : public rocksdb::EventListener {
   void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override;
 
  private:
-  mutable std::mutex mutex_;
-  std::string stopped_;  // "": no
-  bool merge_failed_ = false;
+  mutable Mutex mutex_;
+  std::string stopped_ STRATA_GUARDED_BY(mutex_);  // "": no
+  bool merge_failed_ STRATA_GUARDED_BY(mutex_) = false;
 };
 
 bool IsNoRoom(const rocksdb::Status& status);

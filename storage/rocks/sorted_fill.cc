@@ -2,14 +2,14 @@
 
 #include <rocksdb/env.h>
 
-#include <mutex>
 #include <utility>
 
 #include "base/file/disk.h"
+#include "base/thread/mutex.h"
 
 namespace strata {
 
-SortedFill::SortedFill(rocksdb::DB& db, const rocksdb::Options& options, std::shared_mutex& writers,
+SortedFill::SortedFill(rocksdb::DB& db, const rocksdb::Options& options, SharedMutex& writers,
                        std::string path)
     : db_(db), options_(options), writers_(writers), path_(std::move(path)) {}
 
@@ -35,7 +35,7 @@ rocksdb::Status SortedFill::Finish() {
   if (auto finished = writer_->Finish(); !finished.ok()) return finished;
   // A file that joins under a snapshot takes the next sequence number. Were it one between those of
   // a write buffer, RocksDB before 7.10 would find its youngest files out of order and stop.
-  const std::lock_guard lock(writers_);
+  const WriterLock lock(writers_);
   if (auto flushed = db_.Flush(rocksdb::FlushOptions()); !flushed.ok()) return flushed;
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;

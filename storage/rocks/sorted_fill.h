@@ -10,8 +10,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <shared_mutex>
 #include <string>
+
+#include "base/thread/mutex.h"
 
 namespace strata {
 
@@ -24,7 +25,7 @@ class SortedFill {
  public:
   // `path` is on the database's file system. Who writes to the database holds `writers` shared. All
   // references outlive the fill.
-  SortedFill(rocksdb::DB& db, const rocksdb::Options& options, std::shared_mutex& writers,
+  SortedFill(rocksdb::DB& db, const rocksdb::Options& options, SharedMutex& writers,
              std::string path);
   // What did not join is gone.
   ~SortedFill();
@@ -39,7 +40,7 @@ class SortedFill {
  private:
   rocksdb::DB& db_;
   const rocksdb::Options& options_;
-  std::shared_mutex& writers_;
+  SharedMutex& writers_;
   const std::string path_;
   std::unique_ptr<rocksdb::SstFileWriter> writer_;
 };

@@ -1,10 +1,9 @@
 #include "storage/tiered/tier_executor.h"
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 
+#include "base/thread/mutex.h"
 #include "base/thread/thread.h"
 
 namespace strata {
@@ -18,9 +17,9 @@ class InlineExecutor : public TierExecutor {
 class ThreadExecutor : public TierExecutor {
  public:
   ~ThreadExecutor() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
-    has_task_.notify_all();
+    has_task_.NotifyAll();
   }
 
   Status Start() {
@@ -29,29 +28,29 @@ class ThreadExecutor : public TierExecutor {
   }
 
   void Post(std::function<void()> task) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.push_back(std::move(task));
-    has_task_.notify_one();
+    has_task_.NotifyOne();
   }
 
  private:
   void Serve() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (true) {
-      has_task_.wait(lock, [&] { return stop_ || !tasks_.empty(); });
+      while (!stop_ && tasks_.empty()) has_task_.Wait(mutex_);
       if (tasks_.empty()) return;
       const std::function<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
-      lock.unlock();
+      lock.Unlock();
       task();
-      lock.lock();
+      lock.Lock();
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable has_task_;
-  std::deque<std::function<void()>> tasks_;
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar has_task_;
+  std::deque<std::function<void()>> tasks_ STRATA_GUARDED_BY(mutex_);
+  bool stop_ STRATA_GUARDED_BY(mutex_) = false;
   std::jthread thread_;  // last: it ends before what it uses
 };
 

@@ -1,12 +1,10 @@
 // TierJob: work that a table has posted and will look at again.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/thread/mutex.h"
 #include "base/thread/while_waiting.h"
 #include "storage/tiered/tier_executor.h"
 
@@ -25,14 +23,14 @@ class TierJob {
     state_->value = std::move(value);
     executor.Post([state = state_, work = std::move(work)] {
       work(state->value);
-      const std::lock_guard lock(state->mutex);
+      const MutexLock lock(state->mutex);
       state->is_done = true;
-      state->done.notify_all();
+      state->done.NotifyAll();
     });
   }
 
   bool IsDone() const {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->is_done;
   }
 
@@ -45,18 +43,22 @@ class TierJob {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kWaitPiece{2};
+  static constexpr TimeNs kWaitPiece = 2 * kMillisecond;
 
   // Whether it is done, within a time.
-  bool WaitFor(std::chrono::milliseconds time) const {
-    std::unique_lock lock(state_->mutex);
-    return state_->done.wait_for(lock, time, [&] { return state_->is_done; });
+  bool WaitFor(TimeNs time) const {
+    State& state = *state_;
+    const MutexLock lock(state.mutex);
+    return state.done.WaitFor(state.mutex, time, [&state] {
+      state.mutex.AssumeHeld();
+      return state.is_done;
+    });
   }
 
   struct State {
-    std::mutex mutex;
-    std::condition_variable done;
-    bool is_done = false;
+    Mutex mutex;
+    CondVar done;
+    bool is_done STRATA_GUARDED_BY(mutex) = false;
     T value;
   };
   std::shared_ptr<State> state_;

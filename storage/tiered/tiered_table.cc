@@ -393,7 +393,7 @@ uint64_t TieredTable::CommitErase() {
 
 Status TieredTable::ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
                              const RowVisit& visit) {
-  const std::lock_guard lock(reading_);
+  const MutexLock lock(reading_);
   is_below_ = true;
   BeginOperation();
   if (up_.active() && std::ranges::any_of(keys, [&](Key key) { return up_keys_.contains(key); })) {

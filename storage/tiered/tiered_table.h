@@ -17,12 +17,12 @@
 
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/seeded_hash.h"
+#include "base/thread/mutex.h"
 #include "kernels/optim/apply.h"
 #include "storage/memory/combine.h"
 #include "storage/memory/cut_history.h"
@@ -244,7 +244,7 @@ class TieredTable : public LowerTable, private Admission {
   std::span<const Key> erase_keys_;
   std::vector<Key> erase_cold_;  // those that the cold tier has and memory has not
 
-  std::mutex reading_;  // ReadRows
+  Mutex reading_;  // held by ReadRows
   std::vector<uint64_t> down_rows_;
   std::vector<uint32_t> missing_;
   std::vector<Key> cold_keys_;
