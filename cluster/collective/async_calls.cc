@@ -1,48 +1,51 @@
 #include "strata/async_calls.h"
 
-#include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "base/thread/mutex.h"
 
 namespace strata {
 
 struct PendingCall::State {
   std::function<Status(Group&)> call;
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool done = false;
-  Status status;
+  Mutex mutex;
+  CondVar changed;
+  bool done STRATA_GUARDED_BY(mutex) = false;
+  Status status STRATA_GUARDED_BY(mutex);
 
   void Finish(const Status& with) {
     call = nullptr;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       done = true;
       status = with;
     }
-    changed.notify_all();
+    changed.NotifyAll();
   }
 };
 
 PendingCall::PendingCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 bool PendingCall::done() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->done;
 }
 
 Status PendingCall::Wait(TimeNs timeout) const {
-  std::unique_lock lock(state_->mutex);
-  const auto is_done = [this] { return state_->done; };
+  State& state = *state_;
+  const MutexLock lock(state.mutex);
+  const auto is_done = [&state] {
+    state.mutex.AssumeHeld();
+    return state.done;
+  };
   if (timeout == kNever) {
-    state_->changed.wait(lock, is_done);
-  } else if (!state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout), is_done)) {
+    state.changed.Wait(state.mutex, is_done);
+  } else if (!state.changed.WaitFor(state.mutex, timeout, is_done)) {
     return DeadlineExceeded("the collective is still under way");
   }
-  return state_->status;
+  return state.status;
 }
 
 class AsyncCalls::Impl {
@@ -54,11 +57,11 @@ class AsyncCalls::Impl {
   ~Impl() {
     std::deque<Work> dropped;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
       dropped.swap(queue_);
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
     thread_.join();
     if (dropped.empty()) return;
     const Status why = Cancelled("collectives that were started were given up");
@@ -68,33 +71,33 @@ class AsyncCalls::Impl {
 
   void Add(Work work) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       queue_.push_back(std::move(work));
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   void Cancel(const Status& why) { group_.Cancel(why); }
 
  private:
   void Run() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      while (!stopping_ && queue_.empty()) changed_.Wait(mutex_);
       if (queue_.empty()) return;
       const Work work = std::move(queue_.front());
       queue_.pop_front();
-      lock.unlock();
+      lock.Unlock();
       work->Finish(work->call(group_));
-      lock.lock();
+      lock.Lock();
     }
   }
 
   Group& group_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Work> queue_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Work> queue_ STRATA_GUARDED_BY(mutex_);
+  bool stopping_ STRATA_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 namespace strata {
 
@@ -32,18 +31,18 @@ MemoryWorld::~MemoryWorld() = default;
 Exchanger& MemoryWorld::rank(int r) { return *ends_[static_cast<size_t>(r)]; }
 
 void MemoryWorld::Fail(const Status& why) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (failure_.ok()) failure_ = why;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void MemoryWorld::Cancel(int rank, const Status& why) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!failure_.ok() || why.ok()) return;
   failure_ = Lost(fmt::format("rank {} has ended the job: {}", rank, why.ToString()));
   canceller_ = rank;
   reason_ = why;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 const Status& MemoryWorld::FailureOf(int rank) const {
@@ -52,30 +51,32 @@ const Status& MemoryWorld::FailureOf(int rank) const {
 
 Status MemoryWorld::Exchange(int self, const ExchangeTag& tag, const SendPart& send,
                              const ReceivePart& receive, TimeNs deadline) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (send.peer >= 0) {
     Mail mail{.operation = tag.OperationWord(), .sequence = tag.SequenceWord(), .bytes = {}};
     for (const auto& piece : send.pieces) {
       mail.bytes.insert(mail.bytes.end(), piece.begin(), piece.end());
     }
     mail_[{self, send.peer}].push_back(std::move(mail));
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (receive.peer < 0) return FailureOf(self);
   std::deque<Mail>& inbox = mail_[{receive.peer, self}];
-  const auto left = std::chrono::nanoseconds(std::max<TimeNs>(deadline - RealClock().Now(), 0));
-  const bool arrived =
-      changed_.wait_for(lock, left, [&] { return !failure_.ok() || !inbox.empty(); });
+  const TimeNs left = std::max<TimeNs>(deadline - RealClock().Now(), 0);
+  const bool arrived = changed_.WaitFor(mutex_, left, [&] {
+    mutex_.AssumeHeld();
+    return !failure_.ok() || !inbox.empty();
+  });
   if (failure_.ok() && !arrived) {
     failure_ =
         DeadlineExceeded(fmt::format("rank {} sent nothing in {}", receive.peer, tag.Describe()));
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (!failure_.ok()) return FailureOf(self);
   const Mail mail = std::move(inbox.front());
   inbox.pop_front();
   failure_ = Deliver(mail, tag, receive);
-  if (!failure_.ok()) changed_.notify_all();
+  if (!failure_.ok()) changed_.NotifyAll();
   return failure_;
 }
 

@@ -2,15 +2,14 @@
 // for groups that need no machines.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "cluster/link/exchange/exchange.h"
 #include "strata/status.h"
 
@@ -37,17 +36,18 @@ class MemoryWorld {
   Status Exchange(int self, const ExchangeTag& tag, const SendPart& send,
                   const ReceivePart& receive, TimeNs deadline);
   void Cancel(int rank, const Status& why);
-  const Status& FailureOf(int rank) const;
+  const Status& FailureOf(int rank) const STRATA_REQUIRES(mutex_);
   Status Deliver(const Mail& mail, const ExchangeTag& tag, const ReceivePart& receive) const;
 
   const int world_;
   std::vector<std::unique_ptr<End>> ends_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::pair<int, int>, std::deque<Mail>> mail_;  // by (from, to)
-  Status failure_;
-  int canceller_ = -1;  // who has cancelled, if that was the failure, and why
-  Status reason_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::pair<int, int>, std::deque<Mail>> mail_ STRATA_GUARDED_BY(mutex_);  // by (from, to)
+  Status failure_ STRATA_GUARDED_BY(mutex_);
+  // Who has cancelled, if that was the failure, and why.
+  int canceller_ STRATA_GUARDED_BY(mutex_) = -1;
+  Status reason_ STRATA_GUARDED_BY(mutex_);
 };
 
 }  // namespace strata

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/human_text.h"
+#include "base/thread/mutex.h"
 #include "cluster/gpu/gpu_group.h"
 #include "cluster/gpu/nccl_comm.cuh"
 #include "cluster/gpu/peer_memory.cuh"
@@ -165,13 +166,13 @@ class GpuGroup::Impl {
       if (status.ok()) return status;
       return Fail(status);
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return failure_;
   }
 
   // The first error stays, and is what all calls return.
   Status Fail(const Status& why) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!failed_.load()) {
       failure_ = why.Prefixed(fmt::format("GPU group, rank {} of {}, call {}", options_.rank,
                                           options_.world, calls_.load()));
@@ -208,8 +209,8 @@ class GpuGroup::Impl {
   int32_t* word_ = nullptr;
   std::atomic<uint64_t> calls_{0};
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;
-  Status failure_;
+  Mutex mutex_;
+  Status failure_ STRATA_GUARDED_BY(mutex_);
 };
 
 Result<std::unique_ptr<GpuGroup>> GpuGroup::Make(const GpuGroupOptions& options,

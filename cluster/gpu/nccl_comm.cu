@@ -68,18 +68,18 @@ Status NcclComm::AwaitMeeting(TimeNs until, const char* what) {
 
 NcclComm::~NcclComm() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
-  ended_.notify_all();
+  ended_.NotifyAll();
   if (watch_.joinable()) watch_.join();
   if (calls_ != nullptr) (void)(aborted_ ? ncclCommAbort(calls_) : ncclCommDestroy(calls_));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   AbortLocked();  // nothing runs on the other one: it ends at once and waits for nobody
 }
 
 Status NcclComm::Judge(ncclResult_t result, const char* what) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (overdue_) {
     return DeadlineExceeded(
         fmt::format("{}: NCCL waited {:.1f} s for a peer to connect", what, Seconds(deadline_)));
@@ -95,7 +95,7 @@ Status NcclComm::Poll() {
 }
 
 void NcclComm::Abort() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   AbortLocked();
 }
 
@@ -105,10 +105,10 @@ void NcclComm::AbortLocked() {
 }
 
 void NcclComm::Watch() {
-  const auto period = std::chrono::nanoseconds(std::min(deadline_ / 8, kWatchPeriodMax));
-  std::unique_lock lock(mutex_);
+  const TimeNs period = std::min(deadline_ / 8, kWatchPeriodMax);
+  const MutexLock lock(mutex_);
   while (!ending_) {
-    ended_.wait_for(lock, period);
+    ended_.WaitFor(mutex_, period);
     const TimeNs began = call_began_.load(std::memory_order_relaxed);
     if (began != 0 && RealClock().Now() - began > deadline_ && !aborted_) {
       overdue_ = true;

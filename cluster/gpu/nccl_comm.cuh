@@ -10,12 +10,11 @@
 #include <nccl.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/thread/mutex.h"
 #include "cluster/gpu/gpu_group.h"
 #include "kernels/core/cuda_status.cuh"
 #include "strata/status.h"
@@ -45,14 +44,14 @@ class NcclComm {
   // What NCCL noticed by itself since: a lost connection.
   Status Poll();
   // Ends what is enqueued or waits, and all later calls. Any thread.
-  void Abort();
+  void Abort() STRATA_EXCLUDES(mutex_);
 
  private:
   explicit NcclComm(const GpuGroupOptions& options);
   Status Meet(const ShareBytes& share);
   Status AwaitMeeting(TimeNs until, const char* what);
   Status Judge(ncclResult_t result, const char* what);
-  void AbortLocked();
+  void AbortLocked() STRATA_REQUIRES(mutex_);
   void Watch();
 
   const int rank_;
@@ -61,12 +60,12 @@ class NcclComm {
   ncclComm_t calls_ = nullptr;
   std::atomic<TimeNs> call_began_{0};  // 0: none is under way
 
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  ncclComm_t meeting_ = nullptr;  // null once aborted
-  bool aborted_ = false;
-  bool overdue_ = false;
-  bool ending_ = false;
+  Mutex mutex_;
+  CondVar ended_;
+  ncclComm_t meeting_ = nullptr;  // null once aborted. After Make only with mutex_ held
+  bool aborted_ STRATA_GUARDED_BY(mutex_) = false;
+  bool overdue_ STRATA_GUARDED_BY(mutex_) = false;
+  bool ending_ STRATA_GUARDED_BY(mutex_) = false;
   std::jthread watch_;
 };
 

@@ -74,7 +74,7 @@ Hub::~Hub() { static_cast<void>(Close()); }
 Listener Hub::Close() {
   if (!thread_.joinable()) return std::move(listener_);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
     over_ = true;
     LeaveMemory();
@@ -103,17 +103,17 @@ Status Hub::Start() {
 }
 
 void Hub::SetStatusProvider(std::function<std::string()> provider) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   status_provider_ = std::move(provider);
 }
 
 void Hub::SetControlHandler(std::function<std::string(std::string_view)> handler) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   control_handler_ = std::move(handler);
 }
 
 void Hub::OnFailure(std::function<void(const Status&)> callback) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   on_failure_ = std::move(callback);
   if (!failure_.ok() && !untold_.has_value()) {
     asio::post(io_, [call = on_failure_, why = failure_] { call(why); });
@@ -127,18 +127,18 @@ std::string Hub::Self() const {
 // ---- Failure.
 
 Status Hub::Failure() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failure_;
 }
 
 bool Hub::HasEnded() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ended_ || !failure_.ok();
 }
 
 void Hub::Fail(const Status& here, const Status& elsewhere) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_ || !failure_.ok()) return;
     failure_ = here;
     untold_ = elsewhere;
@@ -148,7 +148,7 @@ void Hub::Fail(const Status& here, const Status& elsewhere) {
   const uint64_t one = 1;
   // Cannot fail: the counter is far from full.
   static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
-  changed_.notify_all();
+  changed_.NotifyAll();
   asio::post(io_, [this] { TellPeers(); });
 }
 
@@ -157,7 +157,7 @@ void Hub::TellPeers() {
   Status elsewhere;
   std::function<void(const Status&)> callback;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!untold_.has_value()) return;
     elsewhere = *std::exchange(untold_, std::nullopt);
     here = failure_;
@@ -322,9 +322,9 @@ Hub::Task Hub::ReadControl(Peer* peer, ConnectionPtr control) {
                              : Status(CodeFromWire(frame->header.operation), frame->body));
         break;
       case LinkFrameType::kGoodbye: {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         peer->left = true;
-        changed_.notify_all();
+        changed_.NotifyAll();
         break;
       }
       default:
@@ -339,7 +339,7 @@ void Hub::ControlEnded(Peer* peer, const Status& why) {
   peer->control->Close();
   peer->outbox.clear();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (peer->left) return;
   }
   if (why.code() == StatusCode::kLost) {
@@ -371,7 +371,7 @@ std::string Hub::Missing() const {
 Status Hub::TimedOut() {
   std::string missing;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     missing = Missing();
   }
   FailSeenHere(
@@ -397,12 +397,14 @@ Status Hub::LinkWanted(std::set<int> unresolved, TimeNs deadline) {
     const TimeNs left = deadline - RealClock().Now();
     // A name that is not known yet is asked for again now and then.
     const TimeNs wait = unresolved.empty() ? left : std::min(left, 500 * kMillisecond);
-    std::unique_lock lock(mutex_);
-    const bool settled = changed_.wait_for(lock, Chrono(std::max<TimeNs>(wait, 0)),
-                                           [this] { return !failure_.ok() || AllLinked(); });
+    MutexLock lock(mutex_);
+    const bool settled = changed_.WaitFor(mutex_, std::max<TimeNs>(wait, 0), [this] {
+      mutex_.AssumeHeld();
+      return !failure_.ok() || AllLinked();
+    });
     if (!failure_.ok()) return failure_;
     if (settled) return {};
-    lock.unlock();
+    lock.Unlock();
     if (RealClock().Now() >= deadline) return TimedOut();
   }
 }
@@ -410,7 +412,7 @@ Status Hub::LinkWanted(std::set<int> unresolved, TimeNs deadline) {
 // The peer does the same at the same time, since it takes part in the exchange for which this is.
 Status Hub::LinkTo(Peer* peer, TimeNs deadline) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     peer->wanted = true;
     NoteLinked(peer);
   }
@@ -437,13 +439,13 @@ void Hub::LeaveMemory() {
 }
 
 int Hub::open_links() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return static_cast<int>(
       std::ranges::count_if(peers_, [](const auto& entry) { return entry.second.data_up; }));
 }
 
 Status Hub::WhyOver() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failure_.ok() ? Cancelled("this rank has left the group") : failure_;
 }
 
@@ -465,9 +467,11 @@ Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const Receive
       return std::ranges::find_if(used,
                                   [](const Peer* peer) { return peer != nullptr && peer->left; });
     };
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, Chrono(kVerdictWait),
-                      [&] { return !failure_.ok() || departed() != used.end(); });
+    const MutexLock lock(mutex_);
+    changed_.WaitFor(mutex_, kVerdictWait, [&] {
+      mutex_.AssumeHeld();
+      return !failure_.ok() || departed() != used.end();
+    });
     if (departed() != used.end()) {
       status = Lost(fmt::format("{} has finished its job and left while this rank is in {}",
                                 (*departed())->name, tag.Describe()));
@@ -515,7 +519,7 @@ Status Hub::ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const Sen
 
 Status Hub::Leave(TimeNs timeout) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!failure_.ok()) return failure_;
     // Whoever still waits for data of this rank sees the end of the stream.
     for (auto& [rank, peer] : peers_) {
@@ -528,12 +532,15 @@ Status Hub::Leave(TimeNs timeout) {
       Post(&peer, MakeLinkFrame({.type = LinkFrameType::kGoodbye}));
     }
   });
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto all_left = [this] {
     return std::ranges::all_of(
         peers_, [](const auto& entry) { return entry.second.left || !entry.second.control_up; });
   };
-  changed_.wait_for(lock, Chrono(timeout), [&] { return !failure_.ok() || all_left(); });
+  changed_.WaitFor(mutex_, timeout, [&] {
+    mutex_.AssumeHeld();
+    return !failure_.ok() || all_left();
+  });
   if (!failure_.ok()) return failure_;
   ended_ = true;
   over_ = true;

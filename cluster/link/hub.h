@@ -4,17 +4,16 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "cluster/link/connect/accept_loop.h"
 #include "cluster/link/connect/handshake.h"
 #include "cluster/link/connect/session.h"
@@ -78,18 +77,18 @@ class Hub {
   using Task = asio::awaitable<void>;
 
   // hub.cc
-  void Fail(const Status& here, const Status& elsewhere);
-  void FailSeenHere(const Status& why);
-  void TellPeers();
+  void Fail(const Status& here, const Status& elsewhere) STRATA_EXCLUDES(mutex_);
+  void FailSeenHere(const Status& why) STRATA_EXCLUDES(mutex_);
+  void TellPeers() STRATA_EXCLUDES(mutex_);
   void Flood(const Status& why);
-  bool AllLinked() const;       // under mutex_
-  std::string Missing() const;  // under mutex_
+  bool AllLinked() const STRATA_REQUIRES(mutex_);
+  std::string Missing() const STRATA_REQUIRES(mutex_);
   Status TimedOut();
   Status LinkWanted(std::set<int> unresolved, TimeNs deadline);
   Status LinkTo(Peer* peer, TimeNs deadline);
-  void NoteLinked(Peer* peer);  // under mutex_
-  void WakeExchange();          // under mutex_
-  void LeaveMemory();           // under mutex_
+  void NoteLinked(Peer* peer) STRATA_REQUIRES(mutex_);
+  void WakeExchange() STRATA_REQUIRES(mutex_);
+  void LeaveMemory() STRATA_REQUIRES(mutex_);
   Status ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const SendPart& send,
                       const ReceivePart& receive, TimeNs deadline);
   Status WhyOver() const;
@@ -103,7 +102,7 @@ class Hub {
   Task WriteOutbox(Peer* peer, ConnectionPtr control);
   void StopWhenWritten();
   std::string Self() const;
-  bool HasEnded() const;
+  bool HasEnded() const STRATA_EXCLUDES(mutex_);
 
   // hub_handshakes.cc
   asio::awaitable<Status> ServeHandshake(ConnectionPtr connection);
@@ -148,14 +147,15 @@ class Hub {
 
   std::atomic<bool> over_ = false;  // failed, left or stopping: WhyOver says which
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  Status failure_;
-  std::optional<Status> untold_;  // what the peers have yet to hear of the failure
-  bool ended_ = false;            // left or stopping: nothing is a failure any more
-  std::function<void(const Status&)> on_failure_;
-  std::function<std::string()> status_provider_;
-  std::function<std::string(std::string_view)> control_handler_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  Status failure_ STRATA_GUARDED_BY(mutex_);
+  // What the peers have yet to hear of the failure.
+  std::optional<Status> untold_ STRATA_GUARDED_BY(mutex_);
+  bool ended_ STRATA_GUARDED_BY(mutex_) = false;  // left or stopping: nothing is a failure any more
+  std::function<void(const Status&)> on_failure_ STRATA_GUARDED_BY(mutex_);
+  std::function<std::string()> status_provider_ STRATA_GUARDED_BY(mutex_);
+  std::function<std::string(std::string_view)> control_handler_ STRATA_GUARDED_BY(mutex_);
 };
 
 }  // namespace strata::link_internal

@@ -113,7 +113,7 @@ asio::awaitable<Status> Hub::ServeAdmin(ConnectionPtr connection) {
   std::function<std::string()> provider;
   std::function<std::string(std::string_view)> handler;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     provider = status_provider_;
     handler = control_handler_;
   }
@@ -146,7 +146,7 @@ asio::awaitable<Status> Hub::ServeRegroup(ConnectionPtr connection) {
 // ---- Dialling.
 
 void Hub::NoteProblem(Peer* peer, const std::string& what) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   peer->problem = what;
 }
 
@@ -219,7 +219,7 @@ void Hub::Adopt(Peer* peer, LinkPurpose purpose, ConnectionPtr connection) {
     peer->last_heard = RealClock().Now();
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_control) {
       peer->control_up = true;
     } else {
@@ -228,7 +228,7 @@ void Hub::Adopt(Peer* peer, LinkPurpose purpose, ConnectionPtr connection) {
     }
     NoteLinked(peer);
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (is_control) {
     SendHeartbeat(peer, {});
     // What TLS has read ahead is handled before this returns.

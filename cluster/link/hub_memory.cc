@@ -18,7 +18,7 @@ void Hub::OfferMemory(Peer* peer) {
     auto segment = SharedSegment::Create(PairWith(*peer));
     if (segment.ok()) {
       offer = (*segment)->Offer();
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       peer->segment = std::move(*segment);
     } else {
       NoteSockets(*peer, segment.status());
@@ -36,7 +36,7 @@ void Hub::TakeOffer(Peer* peer, const std::string& offer) {
     auto segment = SharedSegment::Attach(PairWith(*peer), offer);
     why_not = segment.status();
     if (segment.ok()) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       peer->segment = std::move(*segment);
     }
   }
@@ -66,13 +66,13 @@ void Hub::Settle(Peer* peer, const Status& why_not) {
   Log(LogLevel::kDebug, "link: exchanges with {} go {}", peer->name,
       why_not.ok() ? "through shared memory" : "over sockets");
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!why_not.ok()) peer->segment.reset();
     peer->settled = true;
     NoteLinked(peer);
     if (over_) WakeExchange();
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace strata::link_internal

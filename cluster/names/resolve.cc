@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <thread>
+
+#include "base/thread/mutex.h"
 
 namespace strata {
 namespace {
@@ -46,24 +46,24 @@ std::vector<std::string> NumericNames(const addrinfo* first) {
 
 // A lookup that somebody waits for, and perhaps gives up.
 struct Question {
-  std::mutex mutex;
-  std::condition_variable answered;
-  bool done = false;
-  int error = 0;
-  std::vector<std::string> names;
+  Mutex mutex;
+  CondVar answered;
+  bool done STRATA_GUARDED_BY(mutex) = false;
+  int error STRATA_GUARDED_BY(mutex) = 0;
+  std::vector<std::string> names STRATA_GUARDED_BY(mutex);
 };
 
 void Look(const std::shared_ptr<Question>& question, const std::string& host) {
   addrinfo* answer = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &kStreamHints, &answer);
-  const std::lock_guard lock(question->mutex);
+  const MutexLock lock(question->mutex);
   question->error = error;
   if (error == 0) {
     question->names = NumericNames(answer);
     freeaddrinfo(answer);
   }
   question->done = true;
-  question->answered.notify_all();
+  question->answered.NotifyAll();
 }
 
 }  // namespace
@@ -81,10 +81,12 @@ Result<std::vector<std::string>> ResolveHost(const std::string& host, TimeNs tim
   // owns all it touches. getaddrinfo_a does the same with threads that sanitizers cannot follow.
   const auto question = std::make_shared<Question>();
   std::thread lookup([question, host] { Look(question, host); });
-  std::unique_lock lock(question->mutex);
-  const bool in_time = question->answered.wait_for(lock, std::chrono::nanoseconds(timeout),
-                                                   [&] { return question->done; });
-  lock.unlock();
+  MutexLock lock(question->mutex);
+  const bool in_time = question->answered.WaitFor(question->mutex, timeout, [&] {
+    question->mutex.AssumeHeld();
+    return question->done;
+  });
+  lock.Unlock();
   if (!in_time) {
     lookup.detach();
     return DeadlineExceeded(fmt::format(
@@ -92,6 +94,7 @@ Result<std::vector<std::string>> ResolveHost(const std::string& host, TimeNs tim
         timeout / kMillisecond));
   }
   lookup.join();
+  lock.Lock();
   if (question->error != 0) {
     const std::string text =
         fmt::format("cannot resolve '{}': {}", host, gai_strerror(question->error));
