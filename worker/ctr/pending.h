@@ -1,12 +1,11 @@
 // Pending: one submitted operation whose outcome is waited for later.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/thread/mutex.h"
 #include "storage/table.h"
 
 namespace strata {
@@ -14,9 +13,9 @@ namespace strata {
 // What the operations of one trainer share: the first failure of any of them ends the wait for all,
 // since one that failed may be what another waits for at the servers.
 struct PendingGroup {
-  std::mutex mutex;
-  std::condition_variable changed;
-  Status failure;
+  Mutex mutex;
+  CondVar changed;
+  Status failure STRATA_GUARDED_BY(mutex);
 };
 
 // Holds on to whatever owns the operation's spans until the store is done with them, so that a
@@ -30,10 +29,10 @@ class Pending {
     outcome_ = std::make_shared<std::optional<Status>>();
     store.Submit(std::move(operation),
                  [group = group_, status = outcome_, owner = std::move(owner)](Outcome outcome) {
-                   const std::lock_guard lock(group->mutex);
+                   const MutexLock lock(group->mutex);
                    *status = std::move(outcome.status);
                    if (group->failure.ok()) group->failure = **status;
-                   group->changed.notify_all();
+                   group->changed.NotifyAll();
                  });
   }
 
@@ -41,8 +40,8 @@ class Pending {
   // first; OK when there is nothing to wait for.
   Status Wait() {
     if (outcome_ == nullptr) return {};
-    std::unique_lock lock(group_->mutex);
-    group_->changed.wait(lock, [this] { return outcome_->has_value() || !group_->failure.ok(); });
+    const MutexLock lock(group_->mutex);
+    while (!outcome_->has_value() && group_->failure.ok()) group_->changed.Wait(group_->mutex);
     const auto outcome = std::exchange(outcome_, nullptr);
     return outcome->has_value() ? **outcome : group_->failure;
   }

@@ -36,23 +36,23 @@ StatusBoard::StatusBoard(const Clock& clock)
                                      "serve; 0: for none.")) {}
 
 void StatusBoard::SetIdentity(WorkerIdentity identity) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   identity_ = std::move(identity);
 }
 
 void StatusBoard::SetHttp(const std::string& url) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   http_ = url;
 }
 
 void StatusBoard::SetState(const std::string& state) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   state_ = state;
 }
 
 void StatusBoard::Advance(uint64_t samples, uint64_t step, uint32_t epoch) {
   samples_metric_.Add(samples);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (step > step_) steps_metric_.Add(step - step_);
   step_ = step;
   epoch_ = epoch;
@@ -60,14 +60,14 @@ void StatusBoard::Advance(uint64_t samples, uint64_t step, uint32_t epoch) {
 
 void StatusBoard::SetProgress(const ProgressState& progress, const Pace& pace) {
   loss_metric_.Set(progress.loss);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   progress_ = progress;
   pace_ = pace;
 }
 
 void StatusBoard::SetWaits(std::vector<ServerWait> waits) {
   std::ranges::sort(waits, {}, &ServerWait::since);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool waited = !waits_.empty();
   waits_ = std::move(waits);
   const TimeNs now = clock_.Now();
@@ -95,13 +95,13 @@ double StatusBoard::WaitSeconds() const {
 }
 
 std::string StatusBoard::WhyNotReady() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_ == "starting" ? state_ : WaitText();
 }
 
 std::string StatusBoard::MetricsText() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     rate_metric_.Set(pace_.SamplesPerSecond(clock_.Now()));
     wait_metric_.Set(WaitSeconds());
   }
@@ -129,7 +129,7 @@ std::string StatusBoard::Control(std::string_view request) {
 void StatusBoard::Fill(control::NodeStatus* to) const {
   const auto known = [](double value) { return std::isfinite(value) ? value : 0.0; };
   control::NodeStatus& status = *to;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   status.set_role("worker");
   status.set_rank(identity_.rank);
   status.set_address(identity_.address);

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/thread/mutex.h"
 #include "ps/client/server_wait.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/session.h"
@@ -56,20 +56,20 @@ class StatusBoard {
   Gauge& rate_metric_;
   Gauge& wait_metric_;
   void Fill(control::NodeStatus* status) const;
-  // Of the wait that is the longest; "" and 0 without one. The mutex is held.
-  std::string WaitText() const;
-  double WaitSeconds() const;
+  // Of the wait that is the longest; "" and 0 without one.
+  std::string WaitText() const STRATA_REQUIRES(mutex_);
+  double WaitSeconds() const STRATA_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  WorkerIdentity identity_;
-  std::string http_;
-  std::string state_ = "starting";
-  uint64_t step_ = 0;
-  uint32_t epoch_ = 0;
-  ProgressState progress_;
-  Pace pace_;
-  std::vector<ServerWait> waits_;  // the longest first
-  TimeNs next_wait_line_ = 0;
+  mutable Mutex mutex_;
+  WorkerIdentity identity_ STRATA_GUARDED_BY(mutex_);
+  std::string http_ STRATA_GUARDED_BY(mutex_);
+  std::string state_ STRATA_GUARDED_BY(mutex_) = "starting";
+  uint64_t step_ STRATA_GUARDED_BY(mutex_) = 0;
+  uint32_t epoch_ STRATA_GUARDED_BY(mutex_) = 0;
+  ProgressState progress_ STRATA_GUARDED_BY(mutex_);
+  Pace pace_ STRATA_GUARDED_BY(mutex_);
+  std::vector<ServerWait> waits_ STRATA_GUARDED_BY(mutex_);  // the longest first
+  TimeNs next_wait_line_ STRATA_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace strata

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "worker/gbdt/data/column_roles.h"
 
 namespace strata {
@@ -34,17 +34,20 @@ class FirstError {
  public:
   void Keep(size_t row, Status status) {
     if (status.ok()) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!status_.ok() && row_ < row) return;
     status_ = std::move(status);
     row_ = row;
   }
-  const Status& status() const { return status_; }
+  Status status() const {
+    const MutexLock lock(mutex_);
+    return status_;
+  }
 
  private:
-  std::mutex mutex_;
-  Status status_;
-  size_t row_ = 0;
+  mutable Mutex mutex_;
+  Status status_ STRATA_GUARDED_BY(mutex_);
+  size_t row_ STRATA_GUARDED_BY(mutex_) = 0;
 };
 
 // The columns that are no features, with the number that each has as if it were one.
