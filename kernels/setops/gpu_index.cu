@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "kernels/setops/gpu_bytes.h"
 #include "kernels/setops/gpu_index.cuh"
 #include "kernels/setops/gpu_lists.cuh"
@@ -230,7 +230,7 @@ class GpuIndex::Sending {
       const DeviceScope scope(device_);
       const Status status = Send(pieces_[i]);
       if (status.ok()) return;
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (failed_.ok()) failed_ = status;
       stops_ = true;
     });
@@ -252,7 +252,7 @@ class GpuIndex::Sending {
   Status Send(const Piece& piece) {
     Staging::Buffer* buffer = nullptr;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       buffer = staging_.Take();
     }
     STRATA_TRY(FromCuda(cudaEventSynchronize(buffer->copied), "copying documents to the GPU"));
@@ -265,7 +265,7 @@ class GpuIndex::Sending {
     }
     const size_t slot = piece.block % passing_.slots;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       STRATA_TRY(Copy(piece, shape, *buffer));
       staging_.Return(buffer);
       OfBlock& of = blocks_[piece.block];
@@ -279,7 +279,7 @@ class GpuIndex::Sending {
       if (!shape.is_wide()) shape.direct = shape.tokens == 0 ? 0 : of.largest + 1;
       STRATA_TRY(passing_.Order(passing_.copies, passing_.streams[slot]));
     }
-    const std::lock_guard lock(slots_[slot]);
+    const MutexLock lock(slots_[slot]);
     return index_.Invert(piece.block, passing_, slot);
   }
   Status Copy(const Piece& piece, const BlockShape& shape, const Staging::Buffer& buffer) {
@@ -310,12 +310,12 @@ class GpuIndex::Sending {
   const int device_;
   std::vector<Piece> pieces_;
   std::atomic<bool> stops_{false};
-  std::mutex mutex_;  // of what follows, and of the stream of copies
+  Mutex mutex_;  // of what follows, and of the stream of copies
   Staging staging_;
   std::vector<OfBlock> blocks_;
   bool is_wide_ = false;
   Status failed_;
-  std::array<std::mutex, kStreams> slots_;  // kernels of one block after those of another
+  std::array<Mutex, kStreams> slots_;  // kernels of one block after those of another
 };
 
 Status GpuIndex::Rank(const Passing& passing) {
@@ -361,7 +361,7 @@ Status GpuIndex::MakeTiles(const Passing& passing) {
 Status GpuIndex::LookAt(const BlockSource& source, WorkPool& pool, bool may_be_wide,
                         const std::function<void()>& meanwhile) {
   shapes_.assign(source.blocks(), {});
-  std::mutex mutex;
+  Mutex mutex;
   Status failed;
   const size_t first = meanwhile ? 1 : 0;
   pool.Run(first + shapes_.size(), [&](size_t i) {
@@ -371,7 +371,7 @@ Status GpuIndex::LookAt(const BlockSource& source, WorkPool& pool, bool may_be_w
       shapes_[i - first] = std::move(*shape);
       return;
     }
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     failed = shape.status();
   });
   first_tiles_ = {0};

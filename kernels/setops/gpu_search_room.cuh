@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "kernels/core/device_memory.cuh"
 #include "kernels/setops/gpu_few.cuh"
 #include "kernels/setops/gpu_scan.cuh"
@@ -105,7 +105,7 @@ class SearchRoom final : public GpuSearchRoom {
     return TokensAt(queries) + queries * GpuSets::kLongestQuery * sizeof(Token);
   }
 
-  std::mutex mutex;
+  Mutex mutex;
   cudaStream_t stream = nullptr;
   int processors = 0;
   DeviceMemory<std::byte> asked;  // offsets of queries, and from TokensAt on their tokens

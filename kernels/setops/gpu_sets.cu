@@ -144,7 +144,7 @@ class SetsOnGpu final : public GpuSets {
   Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
                                                const GpuSearchMeans& means) override {
     const DeviceScope scope(room_->device());
-    const std::lock_guard lock(room_->mutex);
+    const MutexLock lock(room_->mutex);
     counts_ = {};
     for (size_t i = 0; i < queries.size(); ++i) {
       if (queries[i].size() <= kLongestQuery) continue;
@@ -182,7 +182,7 @@ class SetsOnGpu final : public GpuSets {
   Status WriteLengths() {
     if (index_.blocks() == 0) return {};
     STRATA_TRY(lengths_.Make(index_.blocks() * gpu_sets::kLengthRanges, "documents' lengths"));
-    const std::lock_guard lock(room_->mutex);
+    const MutexLock lock(room_->mutex);
     return FromCuda(
         gpu_sets::WriteLengths(index_.of_blocks(), static_cast<uint32_t>(index_.blocks()),
                                lengths_.data(), room_->stream),

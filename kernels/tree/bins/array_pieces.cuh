@@ -7,8 +7,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "base/thread/work_pool.h"
 #include "kernels/core/device_memory.cuh"
 #include "kernels/tree/bins/gpu_bins.h"
@@ -21,16 +21,19 @@ class SharedStatus {
   bool ok() const { return ok_; }
   void Keep(Status status) {
     if (status.ok()) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (status_.ok()) status_ = std::move(status);
     ok_ = false;
   }
-  const Status& status() const { return status_; }
+  Status status() const {
+    const MutexLock lock(mutex_);
+    return status_;
+  }
 
  private:
   std::atomic<bool> ok_{true};
-  std::mutex mutex_;
-  Status status_;
+  mutable Mutex mutex_;
+  Status status_ STRATA_GUARDED_BY(mutex_);
 };
 
 // Rows of the array in the GPU's memory, with room for their results.
