@@ -1,9 +1,8 @@
 #include "bench/suites/paced_pulls.h"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
+
+#include "base/thread/mutex.h"
 
 namespace strata::bench {
 namespace {
@@ -26,8 +25,8 @@ class Slots {
   void Submit(uint64_t n, TimeNs due) {
     Slot& slot = slots_[n % slots_.size()];
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !slot.busy; });
+      const MutexLock lock(mutex_);
+      while (slot.busy) changed_.Wait(mutex_);
       slot.busy = true;
     }
     Operation operation;
@@ -39,30 +38,31 @@ class Slots {
          .out = slot.rows});
     store_.Submit(std::move(operation), [this, &slot, due](Outcome outcome) {
       const TimeNs latency = RealClock().Now() - due;
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       latencies_.push_back(latency);
       if (status_.ok()) status_ = std::move(outcome.status);
       slot.busy = false;
-      changed_.notify_all();
+      changed_.NotifyAll();
     });
   }
 
   // Until `due`, or a little later.
   void Pause(TimeNs due) {
-    std::unique_lock lock(pause_mutex_);
+    const MutexLock lock(pause_mutex_);
     const TimeNs left = due - RealClock().Now();
-    if (left > 0) pause_.wait_for(lock, std::chrono::nanoseconds(left));
+    if (left > 0) pause_.WaitFor(pause_mutex_, left);
   }
 
   void WaitAll() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] {
-      return std::ranges::none_of(slots_, [](const Slot& slot) { return slot.busy; });
-    });
+    const MutexLock lock(mutex_);
+    while (std::ranges::any_of(slots_, [](const Slot& slot) { return slot.busy; })) {
+      changed_.Wait(mutex_);
+    }
   }
 
   Result<std::vector<TimeNs>> Take() {
     WaitAll();
+    const MutexLock lock(mutex_);
     STRATA_TRY(status_);
     return std::move(latencies_);
   }
@@ -70,18 +70,18 @@ class Slots {
  private:
   struct Slot {
     std::vector<float> rows;
-    bool busy = false;
+    bool busy = false;  // under Slots::mutex_
   };
 
   TableStore& store_;
   const PacedPulls& pulls_;
-  std::mutex pause_mutex_;
-  std::condition_variable pause_;  // never notified: a pause
-  std::mutex mutex_;               // for the rest
-  std::condition_variable changed_;
+  Mutex pause_mutex_;
+  CondVar pause_;  // never notified: a pause
+  Mutex mutex_;
+  CondVar changed_;
   std::vector<Slot> slots_;
-  std::vector<TimeNs> latencies_;
-  Status status_;
+  std::vector<TimeNs> latencies_ STRATA_GUARDED_BY(mutex_);
+  Status status_ STRATA_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/thread/mutex.h"
 #include "tools/simt/device_memory.h"
 #include "tools/simt/include/cuda.h"
 #include "tools/simt/include/cuda_runtime.h"
@@ -17,14 +17,15 @@
 namespace {
 
 struct Handles {
-  std::mutex mutex;
-  std::map<CUmemGenericAllocationHandle, size_t> bytes;
-  CUmemGenericAllocationHandle next = 1;
-  std::set<std::pair<CUdeviceptr, int>> users;  // a page that is mapped, a GPU that may use it
+  strata::Mutex mutex;
+  std::map<CUmemGenericAllocationHandle, size_t> bytes STRATA_GUARDED_BY(mutex);
+  CUmemGenericAllocationHandle next STRATA_GUARDED_BY(mutex) = 1;
+  // A page that is mapped, a GPU that may use it.
+  std::set<std::pair<CUdeviceptr, int>> users STRATA_GUARDED_BY(mutex);
   // The call that is to fail: after so many that do not, so many times.
-  std::string failing;
-  unsigned after = 0;
-  unsigned times = 0;
+  std::string failing STRATA_GUARDED_BY(mutex);
+  unsigned after STRATA_GUARDED_BY(mutex) = 0;
+  unsigned times STRATA_GUARDED_BY(mutex) = 0;
 };
 // STRATA_SIMT_FAIL=CALL:AFTER:TIMES does in a process that a test starts what simtFail does in its
 // own.
@@ -60,7 +61,7 @@ CUresult Map(CUdeviceptr address, size_t bytes, int protection) {
 
 bool simt::Fails(std::string_view call) {
   Handles& handles = TheHandles();
-  const std::lock_guard lock(handles.mutex);
+  const strata::MutexLock lock(handles.mutex);
   if (call != handles.failing || handles.times == 0) return false;
   if (handles.after > 0) {
     --handles.after;
@@ -77,7 +78,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const C
                      unsigned long long) {
   if (Fails("cuMemCreate") || !simt::TakeBytes(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   Handles& handles = TheHandles();
-  const std::lock_guard lock(handles.mutex);
+  const strata::MutexLock lock(handles.mutex);
   *handle = handles.next++;
   handles.bytes[*handle] = bytes;
   return CUDA_SUCCESS;
@@ -85,7 +86,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const C
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   Handles& handles = TheHandles();
-  const std::lock_guard lock(handles.mutex);
+  const strata::MutexLock lock(handles.mutex);
   simt::GiveBackBytes(handles.bytes.at(handle));
   handles.bytes.erase(handle);
   return CUDA_SUCCESS;
@@ -114,7 +115,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t, CUmemGenericAllocat
 }
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   Handles& handles = TheHandles();
-  const std::lock_guard lock(handles.mutex);
+  const strata::MutexLock lock(handles.mutex);
   handles.users.erase(handles.users.lower_bound({address, 0}),
                       handles.users.lower_bound({address + bytes, 0}));
   return Map(address, bytes, PROT_NONE);
@@ -123,7 +124,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
                         size_t count) {
   if (Fails("cuMemSetAccess")) return CUDA_ERROR_OUT_OF_MEMORY;
   Handles& handles = TheHandles();
-  const std::lock_guard lock(handles.mutex);
+  const strata::MutexLock lock(handles.mutex);
   for (CUdeviceptr page = address; page < address + bytes; page += kPageBytes) {
     for (size_t i = 0; i < count; ++i) handles.users.insert({page, access[i].location.id});
   }
@@ -134,7 +135,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
 CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,
                         CUdeviceptr address) {
   Handles& handles = TheHandles();
-  const std::lock_guard lock(handles.mutex);
+  const strata::MutexLock lock(handles.mutex);
   *flags = 0;
   // Ranges begin at pages of 4 KiB.
   for (auto at = handles.users.lower_bound({address - kPageBytes + 1, 0});
@@ -146,7 +147,7 @@ CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location
 // Calls of this name fail after the next `after`, `times` times. No driver has it.
 void simtFail(const char* call, unsigned after, unsigned times) {
   Handles& handles = TheHandles();
-  const std::lock_guard lock(handles.mutex);
+  const strata::MutexLock lock(handles.mutex);
   handles.failing = call;
   handles.after = after;
   handles.times = times;

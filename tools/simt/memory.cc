@@ -1,9 +1,9 @@
 // The runtime API: allocations, copies, and streams that have always done everything.
 #include <cstdio>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "base/thread/mutex.h"
 #include "tools/simt/device_memory.h"
 #include "tools/simt/include/cuda_runtime.h"
 
@@ -17,11 +17,11 @@ size_t FromEnvironment(const char* name, size_t otherwise) {
 }
 
 struct Memory {
-  std::mutex mutex;
-  std::map<const std::byte*, size_t> ranges;
-  std::map<const std::byte*, size_t> pinned;
-  size_t used = 0;
-  bool fault = false;
+  strata::Mutex mutex;
+  std::map<const std::byte*, size_t> ranges STRATA_GUARDED_BY(mutex);
+  std::map<const std::byte*, size_t> pinned STRATA_GUARDED_BY(mutex);
+  size_t used STRATA_GUARDED_BY(mutex) = 0;
+  bool fault STRATA_GUARDED_BY(mutex) = false;
 };
 Memory& TheMemory() {
   static Memory memory;
@@ -55,7 +55,7 @@ size_t Remove(std::map<const std::byte*, size_t>& ranges, const void* memory) {
 }
 
 cudaError_t Result() {
-  const std::lock_guard lock(TheMemory().mutex);
+  const strata::MutexLock lock(TheMemory().mutex);
   return TheMemory().fault ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
@@ -77,29 +77,29 @@ namespace simt {
 
 bool TakeBytes(size_t bytes) {
   Memory& memory = TheMemory();
-  const std::lock_guard lock(memory.mutex);
+  const strata::MutexLock lock(memory.mutex);
   if (bytes > TotalBytes() - memory.used) return false;
   memory.used += bytes;
   return true;
 }
 
 void GiveBackBytes(size_t bytes) {
-  const std::lock_guard lock(TheMemory().mutex);
+  const strata::MutexLock lock(TheMemory().mutex);
   TheMemory().used -= bytes;
 }
 
 void AddRange(const void* memory, size_t bytes) {
-  const std::lock_guard lock(TheMemory().mutex);
+  const strata::MutexLock lock(TheMemory().mutex);
   TheMemory().ranges[static_cast<const std::byte*>(memory)] = bytes;
 }
 
 size_t RemoveRange(const void* memory) {
-  const std::lock_guard lock(TheMemory().mutex);
+  const strata::MutexLock lock(TheMemory().mutex);
   return Remove(TheMemory().ranges, memory);
 }
 
 void SetFault() {
-  const std::lock_guard lock(TheMemory().mutex);
+  const strata::MutexLock lock(TheMemory().mutex);
   TheMemory().fault = true;
 }
 
@@ -126,14 +126,14 @@ cudaError_t cudaFree(void* memory) {
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   if (Result() != cudaSuccess) return Result();
   *memory = std::malloc(bytes);
-  const std::lock_guard lock(TheMemory().mutex);
+  const strata::MutexLock lock(TheMemory().mutex);
   TheMemory().pinned[static_cast<const std::byte*>(*memory)] = bytes;
   return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void* memory) {
   {
-    const std::lock_guard lock(TheMemory().mutex);
+    const strata::MutexLock lock(TheMemory().mutex);
     Remove(TheMemory().pinned, memory);
   }
   std::free(memory);
@@ -152,7 +152,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
 }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  const std::lock_guard lock(TheMemory().mutex);
+  const strata::MutexLock lock(TheMemory().mutex);
   *total = TotalBytes();
   *free = *total - TheMemory().used;
   return cudaSuccess;
@@ -160,7 +160,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   Memory& memory = TheMemory();
-  const std::lock_guard lock(memory.mutex);
+  const strata::MutexLock lock(memory.mutex);
   attributes->type = IsInside(memory.ranges, pointer)   ? cudaMemoryTypeDevice
                      : IsInside(memory.pinned, pointer) ? cudaMemoryTypeHost
                                                         : cudaMemoryTypeUnregistered;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdio>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <span>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "tools/simt/device_memory.h"
 #include "tools/simt/include/cuda_runtime.h"
 
@@ -41,7 +41,7 @@ struct Thread {
 using State = Thread::State;
 
 struct Block {
-  std::mutex mutex;  // of a launch
+  strata::Mutex mutex;  // held by a launch
   std::vector<Thread> threads = std::vector<Thread>(kThreadsMax);
   char* stacks = nullptr;
   size_t count = 0;
@@ -207,7 +207,7 @@ std::byte* Shared() { return TheBlock().shared.data(); }
 
 void Run(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()>& thread) {
   Block& block = TheBlock();
-  const std::lock_guard lock(block.mutex);
+  const strata::MutexLock lock(block.mutex);
   gridDim = grid;
   blockDim = threads;
   block.count = threads.x;
