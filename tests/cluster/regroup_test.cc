@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/thread/mutex.h"
 #include "cluster/collective/group.h"
 #include "cluster/link/connect/query.h"
 #include "cluster/link/regroup/regroup_message.h"
@@ -54,14 +55,14 @@ class RegroupTest : public WithAndWithoutTls {
   std::map<int, Rebuilt> RegroupAll(const RegroupOptions& options,
                                     const std::vector<int>& joining = {}) {
     std::map<int, Rebuilt> rebuilt;
-    std::mutex mutex;
+    Mutex mutex;
     InThreads(static_cast<int>(links_.size()), [&](int rank) {
       auto& mine = links_[static_cast<size_t>(rank)];
       const bool joins = std::ranges::find(joining, rank) != joining.end();
       if (mine == nullptr && !joins) return;
       Rebuilt result = joins ? JoinAsReplacement(net_->Options(rank), options)
                              : Regroup(std::move(mine), options);
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       rebuilt.emplace(rank, std::move(result));
     });
     return rebuilt;

@@ -32,9 +32,9 @@ ItemClient::ItemClient(uint32_t number, uint64_t seed, bool durable,
       collections_(*store_) {}
 
 ItemClient::~ItemClient() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stop_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 Status ItemClient::Start() {
@@ -43,36 +43,36 @@ Status ItemClient::Start() {
 }
 
 void ItemClient::Pause() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   pause_ = true;
-  changed_.wait(lock, [this] { return is_paused_ || !ended_.ok(); });
+  while (!is_paused_ && ended_.ok()) changed_.Wait(mutex_);
 }
 
 void ItemClient::Resume() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   pause_ = false;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 Status ItemClient::status() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ended_;
 }
 
 void ItemClient::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
     is_paused_ = true;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return stop_ || !pause_; });
+    changed_.NotifyAll();
+    while (!stop_ && pause_) changed_.Wait(mutex_);
     if (stop_) return;
     is_paused_ = false;
-    lock.unlock();
+    lock.Unlock();
     Status status = Step();
-    lock.lock();
+    lock.Lock();
     if (status.ok()) continue;
     ended_ = status.Prefixed(fmt::format("client {}", number_));
-    changed_.notify_all();
+    changed_.NotifyAll();
     return;
   }
 }

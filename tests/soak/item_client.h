@@ -3,16 +3,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "base/random.h"
+#include "base/thread/mutex.h"
 #include "ps/client/collections.h"
 #include "ps/client/remote_store.h"
 #include "tests/soak/findings.h"
@@ -64,12 +63,12 @@ class ItemClient {
   std::atomic<uint64_t> acked_{0};
   std::atomic<uint64_t> searches_{0};
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool pause_ = false;  // guarded by mutex_, as what follows
-  bool is_paused_ = false;
-  bool stop_ = false;
-  Status ended_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool pause_ STRATA_GUARDED_BY(mutex_) = false;
+  bool is_paused_ STRATA_GUARDED_BY(mutex_) = false;
+  bool stop_ STRATA_GUARDED_BY(mutex_) = false;
+  Status ended_ STRATA_GUARDED_BY(mutex_);
   std::jthread thread_;  // last: it ends before what it uses
 };
 

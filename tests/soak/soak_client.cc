@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <utility>
 
 #include "base/print.h"
@@ -14,7 +13,7 @@ constexpr TimeNs kConnectTimeout = 20 * kSecond;
 constexpr TimeNs kRequestTimeout = 60 * kSecond;
 constexpr uint64_t kSyncedEvery = 8;
 constexpr uint64_t kCheckSeenEvery = 32;
-constexpr auto kWait = std::chrono::milliseconds(2);
+constexpr TimeNs kWait = 2 * kMillisecond;
 
 OpKind KindOf(Action action) {
   switch (action) {
@@ -61,7 +60,7 @@ void SoakClient::Run() {
     bool may_submit = false;
     bool reconnect = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       may_submit = !broken_ && !held_back_ && page_->paused == 0 && under_way_ < options_.window;
       reconnect = broken_ && under_way_ == 0;
       page_->idle = page_->paused != 0 && under_way_ == 0 ? 1 : 0;
@@ -96,7 +95,7 @@ bool SoakClient::Connect() {
   history_.Write({.event = Event::kSession,
                   .client = static_cast<uint8_t>(options_.client),
                   .session = session_});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   broken_ = false;
   store_ = std::move(*store);
   return true;
@@ -115,7 +114,7 @@ void SoakClient::SubmitNext() {
   operation.parts[0].in = flight->batch.values;
   if (options_.synced && flight->op % kSyncedEvery == 0) operation.ack = AckLevel::kSynced;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++under_way_;
   }
   history_.Write({.event = Event::kSubmitted,
@@ -144,7 +143,7 @@ void SoakClient::Settle(RemoteStore& store, const std::shared_ptr<Flight>& fligh
     if (flight->op % kCheckSeenEvery == 0) return CheckSeen(store, flight);
   } else {
     PrintStderr("session {} op {}: {}\n", session_, flight->op, outcome.status.ToString());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (Breaks(outcome.status.code())) broken_ = true;
     held_back_ = Refuses(outcome.status.code());
   }
@@ -184,15 +183,15 @@ void SoakClient::CheckSeen(RemoteStore& store, const std::shared_ptr<Flight>& fl
 
 void SoakClient::Landed() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --under_way_;
   }
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 void SoakClient::Wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kWait);
+  const MutexLock lock(mutex_);
+  changed_.WaitFor(mutex_, kWait);
   held_back_ = false;
 }
 

@@ -2,13 +2,12 @@
 // down what it submits and what it is told.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "ps/client/remote_store.h"
 #include "tests/soak/client_page.h"
 #include "tests/soak/history.h"
@@ -50,12 +49,12 @@ class SoakClient {
   SharedPage page_;
   uint64_t next_op_;
   uint32_t session_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  size_t under_way_ = 0;    // guarded by mutex_
-  bool broken_ = false;     // guarded by mutex_: this connection will do nothing any more
-  bool held_back_ = false;  // guarded by mutex_: something was refused; try again later
-  std::unique_ptr<RemoteStore> store_;  // last: its thread uses the others
+  Mutex mutex_;
+  CondVar changed_;
+  size_t under_way_ STRATA_GUARDED_BY(mutex_) = 0;
+  bool broken_ STRATA_GUARDED_BY(mutex_) = false;     // this connection will do nothing any more
+  bool held_back_ STRATA_GUARDED_BY(mutex_) = false;  // something was refused; try again later
+  std::unique_ptr<RemoteStore> store_;                // last: its thread uses the others
 };
 
 }  // namespace strata::soak

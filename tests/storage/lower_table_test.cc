@@ -6,11 +6,11 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <set>
 #include <thread>
 
+#include "base/thread/mutex.h"
 #include "storage/memory/host_table.h"
 #include "tests/storage/tier_parts.h"
 
@@ -57,10 +57,10 @@ class LowerTableTest : public testing::TestWithParam<LowerCase> {
 
   std::map<Key, Row> Read(std::span<const Key> keys, ReadFrom from = ReadFrom::kAll) {
     std::map<Key, Row> rows;
-    std::mutex mutex;
+    Mutex mutex;
     const Status status =
         table_->ReadRows(keys, {.from = from}, *pool_, [&](size_t i, const RowView& row) {
-          const std::lock_guard lock(mutex);
+          const MutexLock lock(mutex);
           const bool is_new = rows.try_emplace(keys[i], Row{{row.elements, row.elements + kWidth},
                                                             row.counters->frequency})
                                   .second;

@@ -62,7 +62,7 @@ class SimDisk::SimFile : public File {
         opened_at_(disk->crashes_) {}
 
   Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> out) const override {
-    const std::lock_guard lock(disk_->mutex_);
+    const MutexLock lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
     if (offset >= node_->bytes.size() || out.empty()) return size_t{0};
     const size_t count =
@@ -76,7 +76,7 @@ class SimDisk::SimFile : public File {
   }
 
   Status Append(std::span<const std::byte> bytes) override {
-    const std::lock_guard lock(disk_->mutex_);
+    const MutexLock lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
     STRATA_TRY(Check(Access::kAppend, "write"));
     STRATA_TRY(broken_);
@@ -84,7 +84,7 @@ class SimDisk::SimFile : public File {
   }
 
   Status WriteAt(uint64_t offset, std::span<const std::byte> bytes) override {
-    const std::lock_guard lock(disk_->mutex_);
+    const MutexLock lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
     STRATA_TRY(Check(Access::kRewrite, "write over"));
     STRATA_TRY(broken_);
@@ -95,7 +95,7 @@ class SimDisk::SimFile : public File {
   }
 
   Status Preallocate(uint64_t bytes) override {
-    const std::lock_guard lock(disk_->mutex_);
+    const MutexLock lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
     STRATA_TRY(Check(Access::kAppend, "reserve bytes for"));
     STRATA_TRY(broken_);
@@ -103,20 +103,20 @@ class SimDisk::SimFile : public File {
   }
 
   Status Sync() override {
-    const std::lock_guard lock(disk_->mutex_);
+    const MutexLock lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
     STRATA_TRY(broken_);
     return broken_ = disk_->SyncNode(node_.get(), path_);
   }
 
   Result<uint64_t> Size() const override {
-    const std::lock_guard lock(disk_->mutex_);
+    const MutexLock lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
     return static_cast<uint64_t>(node_->bytes.size());
   }
 
  private:
-  Status CheckAlive() const {
+  Status CheckAlive() const STRATA_REQUIRES(disk_->mutex_) {
     if (opened_at_ == disk_->crashes_) return Status::Ok();
     return Failed(fmt::format("{} was open when the disk crashed", path_));
   }
@@ -131,7 +131,8 @@ class SimDisk::SimFile : public File {
   const std::string path_;
   const Access access_;
   const uint64_t opened_at_;
-  Status broken_;  // the first failed append or sync; final
+  // The first failed append or sync; final.
+  Status broken_ STRATA_GUARDED_BY(disk_->mutex_);
 };
 
 SimDisk::SimDisk(const SimDiskOptions& options) : options_(options), random_(options.seed) {}
@@ -146,7 +147,7 @@ Result<std::unique_ptr<File>> SimDisk::OpenToRewrite(const std::string& path) {
 }
 
 Result<std::unique_ptr<File>> SimDisk::Open(const std::string& path, Access access) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string name = Normal(path);
   if (names_.folders.contains(name)) {
     return Invalid(fmt::format("cannot open {}: is a folder; expected a file", path));
@@ -157,7 +158,7 @@ Result<std::unique_ptr<File>> SimDisk::Open(const std::string& path, Access acce
 }
 
 Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string name = Normal(path);
   if (names_.folders.contains(name))
     return Failed(fmt::format("cannot create {}: Is a directory", path));
@@ -176,7 +177,7 @@ Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
 }
 
 Status SimDisk::Rename(const std::string& from, const std::string& to) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string source = Normal(from);
   const std::string target = Normal(to);
   const std::string what = fmt::format("{} to {}", from, to);
@@ -190,13 +191,13 @@ Status SimDisk::Rename(const std::string& from, const std::string& to) {
 }
 
 Status SimDisk::TryReplace(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!names_.folders.contains(Normal(path))) return Status::Ok();
   return Invalid("is a folder; expected a file");
 }
 
 Status SimDisk::Remove(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string name = Normal(path);
   if (names_.folders.contains(name)) {
     const auto is_in = [&](const std::string& other) {
@@ -215,7 +216,7 @@ Status SimDisk::Remove(const std::string& path) {
 }
 
 Status SimDisk::GiveBackReserve(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = names_.files.find(Normal(path));
   if (it == names_.files.end()) return NoSuchFile("open", path);
   it->second->reserved = 0;
@@ -223,7 +224,7 @@ Status SimDisk::GiveBackReserve(const std::string& path) {
 }
 
 Status SimDisk::MakeFolder(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string folder = Normal(path);
   std::vector<std::string> wanted;
   for (std::string above = folder; !names_.folders.contains(above); above = FolderOf(above)) {
@@ -237,7 +238,7 @@ Status SimDisk::MakeFolder(const std::string& path) {
 }
 
 Result<std::vector<std::string>> SimDisk::List(const std::string& folder) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string where = Normal(folder);
   if (names_.files.contains(where))
     return Failed(fmt::format("cannot list {}: Not a directory", folder));
@@ -255,7 +256,7 @@ Result<std::vector<std::string>> SimDisk::List(const std::string& folder) {
 }
 
 Status SimDisk::SyncFolder(const std::string& folder) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string where = Normal(folder);
   if (!names_.folders.contains(where)) return NoSuchFile("open folder", folder);
   if (FaultNow(&sync_fault_)) {
@@ -276,27 +277,27 @@ Status SimDisk::SyncFolder(const std::string& folder) {
 }
 
 void SimDisk::FailAppend(uint64_t n) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   append_fault_ = n;
 }
 
 void SimDisk::FailSync(uint64_t n) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   sync_fault_ = n;
 }
 
 void SimDisk::SetCapacity(uint64_t bytes_max) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   options_.bytes_max = bytes_max;
 }
 
 void SimDisk::SetReadFlip(double probability) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   options_.read_flip = probability;
 }
 
 void SimDisk::Crash() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++crashes_;
   const uint64_t kept = random_.Below(pending_.size() + 1);
   for (uint64_t i = 0; i < kept; ++i) Apply(pending_[i], &durable_);
@@ -319,12 +320,12 @@ void SimDisk::DropUnreachable(Names* names) {
 }
 
 std::optional<uint64_t> SimDisk::FreeBytes(const std::string&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return options_.bytes_max - std::min(options_.bytes_max, BytesUsed());
 }
 
 uint64_t SimDisk::bytes_used() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return BytesUsed();
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "base/file/disk.h"
 #include "base/random.h"
+#include "base/thread/mutex.h"
 
 namespace strata {
 
@@ -80,28 +80,29 @@ class SimDisk : public Disk {
 
   static void Apply(const NameChange& change, Names* names);
   static void DropUnreachable(Names* names);
-  void Change(NameChange change);
-  uint64_t BytesUsed() const;
-  void CrashNode(Node* node);
+  void Change(NameChange change) STRATA_REQUIRES(mutex_);
+  uint64_t BytesUsed() const STRATA_REQUIRES(mutex_);
+  void CrashNode(Node* node) STRATA_REQUIRES(mutex_);
   Result<std::unique_ptr<File>> Open(const std::string& path, Access access);
-  void WriteSomeSectors(Node* node, size_t end);
-  void LoseSectors(std::span<std::byte> unsynced, size_t offset);
-  Status AppendTo(Node* node, const std::string& path, std::span<const std::byte> bytes);
+  void WriteSomeSectors(Node* node, size_t end) STRATA_REQUIRES(mutex_);
+  void LoseSectors(std::span<std::byte> unsynced, size_t offset) STRATA_REQUIRES(mutex_);
+  Status AppendTo(Node* node, const std::string& path, std::span<const std::byte> bytes)
+      STRATA_REQUIRES(mutex_);
   Status WriteOver(Node* node, const std::string& path, uint64_t offset,
-                   std::span<const std::byte> bytes);
-  Status Reserve(Node* node, const std::string& path, uint64_t bytes);
-  Status SyncNode(Node* node, const std::string& path);
-  bool FaultNow(uint64_t* countdown);
+                   std::span<const std::byte> bytes) STRATA_REQUIRES(mutex_);
+  Status Reserve(Node* node, const std::string& path, uint64_t bytes) STRATA_REQUIRES(mutex_);
+  Status SyncNode(Node* node, const std::string& path) STRATA_REQUIRES(mutex_);
+  bool FaultNow(uint64_t* countdown) STRATA_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  SimDiskOptions options_;
-  Random random_;
-  uint64_t append_fault_ = 0;
-  uint64_t sync_fault_ = 0;
-  uint64_t crashes_ = 0;
-  Names names_;                      // as programs see them
-  Names durable_;                    // as they would be after a crash, before `pending_`
-  std::vector<NameChange> pending_;  // not synced yet, in order
+  mutable Mutex mutex_;
+  SimDiskOptions options_ STRATA_GUARDED_BY(mutex_);
+  Random random_ STRATA_GUARDED_BY(mutex_);
+  uint64_t append_fault_ STRATA_GUARDED_BY(mutex_) = 0;
+  uint64_t sync_fault_ STRATA_GUARDED_BY(mutex_) = 0;
+  uint64_t crashes_ STRATA_GUARDED_BY(mutex_) = 0;
+  Names names_ STRATA_GUARDED_BY(mutex_);    // as programs see them
+  Names durable_ STRATA_GUARDED_BY(mutex_);  // as they would be after a crash, before `pending_`
+  std::vector<NameChange> pending_ STRATA_GUARDED_BY(mutex_);  // not synced yet, in order
 };
 
 }  // namespace strata

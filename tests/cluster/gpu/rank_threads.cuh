@@ -5,16 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "cluster/gpu/gpu_group.h"
 #include "tests/support/device_memory.cuh"
 
@@ -25,21 +24,21 @@ class SharedBytes {
  public:
   ShareBytes Of(int rank) {
     return [this, rank](std::span<std::byte> bytes) {
-      std::unique_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       if (rank == 0) {
         bytes_.emplace(bytes.begin(), bytes.end());
-        there_.notify_all();
+        there_.NotifyAll();
       }
-      there_.wait(lock, [&] { return bytes_.has_value(); });
+      while (!bytes_.has_value()) there_.Wait(mutex_);
       std::copy(bytes_->begin(), bytes_->end(), bytes.begin());
       return Status();
     };
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable there_;
-  std::optional<std::vector<std::byte>> bytes_;
+  Mutex mutex_;
+  CondVar there_;
+  std::optional<std::vector<std::byte>> bytes_ STRATA_GUARDED_BY(mutex_);
 };
 
 // Runs the body on `world` threads, each with its GPU current and a group made; returns when all

@@ -4,11 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "base/thread/mutex.h"
 #include "base/thread/while_waiting.h"
 #include "tests/ps/server/lane_fixture.h"
 
@@ -35,14 +34,14 @@ class ScriptedPort final : public MessagePort {
   std::vector<std::string> answered;  // peers, in order
 
   Status Send(Envelope envelope) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     answered.push_back(envelope.peer);
-    changed_.notify_all();
+    changed_.NotifyAll();
     return envelope.peer == gone ? Lost("gone") : Status();
   }
   Result<std::optional<Envelope>> Receive(TimeNs deadline) override {
-    std::unique_lock lock(mutex_);
-    if (deadline > 0) changed_.wait(lock, [this] { return woken_ || !to_come.empty(); });
+    const MutexLock lock(mutex_);
+    while (deadline > 0 && !woken_ && to_come.empty()) changed_.Wait(mutex_);
     woken_ = false;
     if (to_come.empty()) return std::optional<Envelope>();
     Envelope next = std::move(to_come.front());
@@ -50,19 +49,19 @@ class ScriptedPort final : public MessagePort {
     return std::optional<Envelope>(std::move(next));
   }
   void Wake() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     woken_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   void WaitFor(const std::string& peer) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return std::ranges::count(answered, peer) > 0; });
+    const MutexLock lock(mutex_);
+    while (std::ranges::count(answered, peer) == 0) changed_.Wait(mutex_);
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool woken_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  bool woken_ STRATA_GUARDED_BY(mutex_) = false;
 };
 
 struct Scripted {

@@ -41,11 +41,12 @@ HonestLoad::~HonestLoad() { is_stopping_ = true; }
 HonestOutcome HonestLoad::Finish() {
   is_stopping_ = true;
   threads_.clear();
+  const MutexLock lock(mutex_);
   return std::move(outcome_);
 }
 
 void HonestLoad::Note(const std::string& problem, uint64_t HonestOutcome::*count) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++(outcome_.*count);
   if (outcome_.examples.size() < kExamplesMax) outcome_.examples.push_back(problem);
 }
@@ -60,7 +61,7 @@ void HonestLoad::Loop(RemoteStore& store, const TableSpec& table) {
     Status status = operation();
     const TimeNs took = RealClock().Now() - began;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ++outcome_.operations;
       outcome_.beside[period_].push_back(took);
     }

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thread/mutex.h"
 #include "ps/client/remote_store.h"
 #include "strata/status.h"
 
@@ -44,8 +44,8 @@ class HonestLoad {
 
   std::atomic<int> period_ = kBulk;
   std::atomic<bool> is_stopping_ = false;
-  std::mutex mutex_;
-  HonestOutcome outcome_;  // guarded by mutex_
+  Mutex mutex_;
+  HonestOutcome outcome_ STRATA_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<RemoteStore>> stores_;
   std::vector<std::jthread> threads_;
 };

@@ -95,7 +95,7 @@ void WatchedQueries::Remember(uint64_t change, uint32_t changed) {
       if (hits.size() == kBest) break;
       hits.push_back(candidate.hit);
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto& answers = answers_[query];
     if (hits != answers.back().hits) answers.push_back({change, std::move(hits)});
   }
@@ -103,7 +103,7 @@ void WatchedQueries::Remember(uint64_t change, uint32_t changed) {
 
 bool WatchedQueries::WasRight(size_t goal, size_t query, const std::vector<Hit>& answer,
                               uint64_t first, uint64_t last) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto& answers = answers_[goal * kQueriesEach + query];
   auto at = std::ranges::upper_bound(answers, first, {}, &Answer::change) - 1;
   for (; at != answers.end() && at->change <= last; ++at) {

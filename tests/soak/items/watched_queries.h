@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <set>
 #include <unordered_map>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "kernels/setops/top_hits.h"
 #include "strata/document.h"
 
@@ -58,8 +58,9 @@ class WatchedQueries {
   std::vector<std::set<Candidate, Better>> candidates_;  // by query: all that are alike enough
   std::unordered_map<DocumentId, std::vector<std::pair<size_t, Candidate>>> known_;
 
-  mutable std::mutex mutex_;
-  std::vector<std::vector<Answer>> answers_;  // by query, in the order of changes
+  mutable Mutex mutex_;
+  // By query, in the order of changes.
+  std::vector<std::vector<Answer>> answers_ STRATA_GUARDED_BY(mutex_);
 };
 
 }  // namespace strata::soak

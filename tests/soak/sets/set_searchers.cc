@@ -1,8 +1,8 @@
 #include "tests/soak/sets/set_searchers.h"
 
 #include <algorithm>
-#include <mutex>
 
+#include "base/thread/mutex.h"
 #include "kernels/setops/count_search.h"
 #include "kernels/setops/scan_search.h"
 #include "kernels/setops/strangers.h"
@@ -86,11 +86,11 @@ class OnGpu {
   Result<Answers> Search(GpuEngine engine, const SetList& queries, const SearchGoal& goal,
                          const Filter& filter) {
     const std::vector<std::span<const uint64_t>> allowed(filter.begin(), filter.end());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return sets_->Search(queries, goal, {.engine = engine, .allowed = allowed});
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;  // held by a search
   std::unique_ptr<GpuSets> sets_;
 };
 

@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <cmath>
-#include <mutex>
 #include <numeric>
 #include <thread>
 
+#include "base/thread/mutex.h"
 #include "tests/kernels/setops/search_case.h"
 #include "tests/soak/sets/large_sets.h"
 
@@ -72,7 +72,7 @@ class SetsSoak {
     documents_ = std::max<uint64_t>(documents_, sets.size());
     STRATA_ASSIGN(const auto searchers, Searchers(sets.blocks()));
     const Filter filter = sets.filter();
-    std::mutex mutex;
+    Mutex mutex;
     Status failed;
     pool_->Run(goals.size(), [&](size_t i) {
       const bool has_filter = i % 4 == 3;
@@ -84,7 +84,7 @@ class SetsSoak {
       if (is_founding) lost_to_shared_cut_ += sets.LostToSharedCut(goals[i], expected);
       const Status status =
           Compare(searchers, sets.queries(), goals[i], has_filter ? filter : Filter(), expected);
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (failed.ok()) failed = status.Prefixed(fmt::format("{} documents", sets.size()));
     });
     return failed;

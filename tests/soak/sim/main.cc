@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "base/thread/mutex.h"
 #include "base/thread/thread.h"
 #include "tests/sim/scenario.h"
 #include "tests/soak/soak_main.h"
@@ -40,6 +40,7 @@ class Soak {
   }
 
   soak::SoakReport Report() const {
+    const MutexLock lock(mutex_);
     soak::SoakReport report;
     report.soak = "sim";
     report.cycles = report.seeds = done_;
@@ -62,7 +63,7 @@ class Soak {
 
  private:
   // Of all seeds, sorted.
-  uint64_t OperationsAt(size_t index) const {
+  uint64_t OperationsAt(size_t index) const STRATA_REQUIRES(mutex_) {
     std::vector<uint64_t> sorted = operations_;
     std::ranges::sort(sorted);
     return index < sorted.size() ? sorted[index] : 0;
@@ -72,7 +73,7 @@ class Soak {
 
   void Note(const SeedResult& result) {
     constexpr uint64_t kProgressEvery = 500;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++done_;
     total_.operations += result.operations;
     total_.acked += result.acked;
@@ -100,11 +101,11 @@ class Soak {
   const uint64_t first_;
   const TimeNs began_;
   std::atomic<uint64_t> next_{0};
-  std::mutex mutex_;  // for the rest
-  SeedResult total_;
-  std::vector<uint64_t> operations_;  // of each seed
-  uint64_t done_ = 0;
-  uint64_t hangs_ = 0;
+  mutable Mutex mutex_;
+  SeedResult total_ STRATA_GUARDED_BY(mutex_);
+  std::vector<uint64_t> operations_ STRATA_GUARDED_BY(mutex_);  // of each seed
+  uint64_t done_ STRATA_GUARDED_BY(mutex_) = 0;
+  uint64_t hangs_ STRATA_GUARDED_BY(mutex_) = 0;
 };
 
 Result<soak::SoakReport> Run(const Settings& settings) {

@@ -3,12 +3,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/random.h"
+#include "base/thread/mutex.h"
 #include "storage/rocks/record_store.h"
 
 namespace strata::test {
@@ -26,13 +26,13 @@ class SimRecords {
   // Of what was put and not committed the end may be lost, or all of it.
   void Crash() {
     Close();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     fail_in_ = 0;
   }
   // The n-th call that writes or opens fails, and all behind it until 0 is set. A commit that fails
   // may be done all the same.
   void FailFrom(uint64_t n, Status error = DiskFull("sim: no room")) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     fail_in_ = n;
     error_ = std::move(error);
   }
@@ -48,14 +48,14 @@ class SimRecords {
     const std::string& name() const override { return of_.name_; }
     Status Put(const std::string& key, std::span<const std::byte> value) override {
       STRATA_TRY(of_.Fails());
-      const std::lock_guard lock(of_.mutex_);
+      const MutexLock lock(of_.mutex_);
       of_.put_.emplace_back(key,
                             std::string(reinterpret_cast<const char*>(value.data()), value.size()));
       return {};
     }
     Status Commit(std::span<const RecordChange> changes) override {
       const Status failed = of_.Fails();
-      const std::lock_guard lock(of_.mutex_);
+      const MutexLock lock(of_.mutex_);
       if (!failed.ok() && of_.random_.Below(2) == 0) return failed;
       for (auto& [key, value] : of_.put_) of_.kept_[key] = value;
       of_.put_.clear();
@@ -70,7 +70,7 @@ class SimRecords {
       return failed;
     }
     Result<std::optional<std::string>> Read(const std::string& key) const override {
-      const std::lock_guard lock(of_.mutex_);
+      const MutexLock lock(of_.mutex_);
       const auto found = of_.kept_.find(key);
       return found != of_.kept_.end() ? std::optional(found->second) : std::nullopt;
     }
@@ -80,14 +80,14 @@ class SimRecords {
   };
 
   void Close() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     put_.resize(random_.Below(put_.size() + 1));
     for (auto& [key, value] : put_) kept_[key] = std::move(value);
     put_.clear();
   }
 
   Status Fails() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (fail_in_ == 0) return {};
     if (fail_in_ > 1) {
       --fail_in_;
@@ -97,13 +97,14 @@ class SimRecords {
   }
 
   const std::string name_ = "sim";
-  std::mutex mutex_;
-  Random random_;
-  uint64_t fail_in_ = 0;
+  Mutex mutex_;
+  Random random_ STRATA_GUARDED_BY(mutex_);
+  uint64_t fail_in_ STRATA_GUARDED_BY(mutex_) = 0;
+  Status error_ STRATA_GUARDED_BY(mutex_);
+  std::vector<std::pair<std::string, std::string>> put_ STRATA_GUARDED_BY(mutex_);
+  // Tests look at these while nobody has it open.
   uint64_t commits_ = 0;
-  Status error_;
   std::map<std::string, std::string> kept_;
-  std::vector<std::pair<std::string, std::string>> put_;
 };
 
 }  // namespace strata::test

@@ -3,13 +3,12 @@
 // until the step before is closed. One run of one group at a time.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "storage/table.h"
 #include "tests/support/map_table.h"
 
@@ -30,13 +29,13 @@ class SyncStore final : public TableStore {
     if (!operation.sync.has_value()) return inner_->Submit(std::move(operation), std::move(done));
     const SyncGroup group = *operation.sync;
     operation.sync.reset();
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (group.id != group_) {
       group_ = group.id;
       closed_ = group.first_step - 1;
     }
     if (operation.kind == OpKind::kLookup) {
-      changed_.wait(lock, [&] { return closed_ + 1 >= operation.step; });
+      while (closed_ + 1 < operation.step) changed_.Wait(mutex_);
       return inner_->Submit(std::move(operation), std::move(done));
     }
     const bool first = waiting_.emplace(group.rank, Update{std::move(operation), done}).second;
@@ -50,7 +49,7 @@ class SyncStore final : public TableStore {
     Completion done;
   };
 
-  void CloseStep() {
+  void CloseStep() STRATA_REQUIRES(mutex_) {
     std::vector<Key> keys;
     std::vector<float> gradients;
     Operation sum = waiting_.begin()->second.operation;
@@ -66,7 +65,7 @@ class SyncStore final : public TableStore {
     ++closed_;
     for (const auto& [rank, update] : waiting_) update.done(WithRows(update.operation, outcome));
     waiting_.clear();
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   // Of an update-lookup also the rows of the next step.
@@ -80,11 +79,11 @@ class SyncStore final : public TableStore {
 
   std::unique_ptr<TableStore> own_;
   TableStore* inner_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint32_t group_ = 0;
-  uint64_t closed_ = 0;
-  std::map<uint16_t, Update> waiting_;
+  Mutex mutex_;
+  CondVar changed_;
+  uint32_t group_ STRATA_GUARDED_BY(mutex_) = 0;
+  uint64_t closed_ STRATA_GUARDED_BY(mutex_) = 0;
+  std::map<uint16_t, Update> waiting_ STRATA_GUARDED_BY(mutex_);
 };
 
 }  // namespace strata

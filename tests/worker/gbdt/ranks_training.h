@@ -6,11 +6,11 @@
 
 #include <cmath>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
+#include "base/thread/mutex.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/gbdt/rank_world.h"
 #include "worker/tasks/trees/tree_task.h"
@@ -103,13 +103,13 @@ class RanksTraining : public ::testing::Test {
       int world, const std::string& conf,
       const std::function<void(TreeParameters*)>& change = [](TreeParameters*) {}) {
     Trained trained;
-    std::mutex mutex;
+    Mutex mutex;
     RunRanks(world, [&](Group& group) {
       auto parameters = ParseLightGbmConf(conf, "train.conf", {});
       ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
       change(&*parameters);
       const auto result = RunAs(world == 1 ? nullptr : &group, *parameters);
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (!result.ok()) {
         group.Cancel(result.status());
         if (group.rank() == 0) trained.status = result.status();

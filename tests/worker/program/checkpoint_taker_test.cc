@@ -4,12 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "cluster/collective/single_group.h"
 #include "storage/memory/host_store.h"
 
@@ -28,10 +27,10 @@ class FakeCheckpointer final : public Checkpointer {
 
   Result<CheckpointInfo> Save(uint32_t number, bool full, std::span<const Attachment> attachments,
                               TimeNs /*deadline*/) override {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     saving_ = true;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return !held_; });
+    changed_.NotifyAll();
+    while (held_) changed_.Wait(mutex_);
     if (fail_save) return DiskFull("no room");
     if (others_cut > 0) {
       --others_cut;
@@ -53,18 +52,18 @@ class FakeCheckpointer final : public Checkpointer {
   }
 
   void Hold() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     held_ = true;
     saving_ = false;
   }
   void WaitUntilSaving() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return saving_; });
+    const MutexLock lock(mutex_);
+    while (!saving_) changed_.Wait(mutex_);
   }
   void LetGo() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     held_ = false;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   bool fail_cut = false;
@@ -75,10 +74,10 @@ class FakeCheckpointer final : public Checkpointer {
   std::vector<std::string> names;                // of the last one's attachments
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool held_ = false;
-  bool saving_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  bool held_ STRATA_GUARDED_BY(mutex_) = false;
+  bool saving_ STRATA_GUARDED_BY(mutex_) = false;
 };
 
 // A trainer that stands behind any number of steps.
