@@ -123,6 +123,10 @@ BANNED = [
      "use base/print.h, which does not throw when the disk is full"),
     (r"\bstd::(cout|cerr)\b", [], "use base/print.h"),
     (r"\bthrow\b(?! by| from|n)", ["base/out_of_memory.cc", "kernels/core/gpu_fault.cc", "tests"], "return a Status"),
+    # A sink of spdlog takes the kind of mutex as a template argument, and locks it itself.
+    (r"\bstd::(\w*mutex|\w+_lock|lock_guard|condition_variable\w*)\b",
+     ["base/thread/mutex.h", "base/log.cc"],
+     "use base/thread/mutex.h, whose annotations clang reads"),
 ]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"][^>"]+[>"])')
@@ -276,6 +280,12 @@ SELF_TEST = [
     ("ps/a.h", _GUARD + 'fmt::print("x");\n', "'fmt::print' is banned"),
     ("ps/a.h", _GUARD + 'fmt::println("x");\n', "'fmt::println' is banned"),
     ("tests/a.h", _GUARD + 'std::cout << x;\n', "'std::cout' is banned"),
+    ("tests/a.h", _GUARD + "mutable std::mutex mutex_;\n", "'std::mutex' is banned"),
+    ("ps/a.h", _GUARD + "std::shared_mutex mutex_;\n", "'std::shared_mutex' is banned"),
+    ("ps/a.cuh", _GUARD + "const std::lock_guard lock(mutex_);\n", "'std::lock_guard' is banned"),
+    ("ps/a.h", _GUARD + "std::unique_lock lock(mutex_);\n", "'std::unique_lock' is banned"),
+    ("ps/a.h", _GUARD + "std::condition_variable changed_;\n", "'std::condition_variable' is banned"),
+    ("base/thread/mutex.h", _GUARD + "std::mutex mutex_;\n", ""),
 ]
 
 

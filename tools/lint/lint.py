@@ -1,4 +1,5 @@
-"""./dev lint: formatting, house rules, self-contained headers, clang-tidy.
+"""./dev lint: formatting, house rules, self-contained headers, clang-tidy, which also reads what
+base/thread/mutex.h says of locks.
 
 usage: lint.py [--jobs=N] [FILE...]        without files: every source that git knows
 
@@ -123,7 +124,8 @@ def main(arguments):
                                        "--extra-arg=-Wno-unknown-warning-option",
                                        "--extra-arg=-Wno-unused-command-line-argument",
                                        "--extra-arg=-Wno-sign-conversion",
-                                       "--extra-arg=-Wno-shadow", file],
+                                       "--extra-arg=-Wno-shadow",
+                                       "--extra-arg=-Wthread-safety", file],
                          memory, options.jobs)
     print(f"lint: {'no findings' if failed == 0 else f'{failed} checks or files with findings'}",
           file=sys.stderr)
