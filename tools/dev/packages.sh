@@ -11,7 +11,7 @@ readonly build_packages=(
   protobuf-compiler python3-xxhash python3-zmq
 )
 # clang 16: the first of Debian's that knows std::source_location.
-readonly lint_packages=(clang-format-14 clang-tidy-16)
+readonly lint_packages=(clang-format-14 clang-tidy-16 git)
 # What strata-bench measures us beside.
 readonly bench_packages=(
   redis-server libhiredis-dev librocksdb-dev openmpi-bin libopenmpi-dev libgloo-dev
