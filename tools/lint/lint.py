@@ -29,7 +29,7 @@ CLANG_TIDY = "clang-tidy-16"
 RECENT_COMMITS = 40
 RECENT_SECONDS = 180  # for clang-tidy; .ci/run has no more
 HEADER_FLAGS = ["-std=c++20", "-fsyntax-only", "-x", "c++", "-Wall", "-Wextra", "-Werror",
-                f"-I{ROOT}", "-isystem", f"{BUILD}/generated"]
+                f"-I{ROOT}", f"-I{ROOT}/include", "-isystem", f"{BUILD}/generated"]
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -57,7 +57,8 @@ def closure_of(path, known):
     if path not in known:
         known[path] = {path}
         for name in INCLUDE.findall((ROOT / path).read_bytes()):
-            for candidate in (Path(name.decode()), Path(path).parent / name.decode()):
+            for folder in (".", "include", Path(path).parent):
+                candidate = Path(folder, name.decode())
                 if (ROOT / candidate).exists():
                     known[path] = known[path] | closure_of(candidate.as_posix(), known)
                     break
