@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/thread/mutex.h"
 
 namespace strata {
@@ -36,15 +37,12 @@ bool PendingCall::done() const {
 Status PendingCall::Wait(TimeNs timeout) const {
   State& state = *state_;
   const MutexLock lock(state.mutex);
-  const auto is_done = [&state] {
+  const TimeNs deadline = timeout == kNever ? kNever : RealClock().Now() + timeout;
+  const bool done = state.changed.WaitUntil(state.mutex, deadline, [&state] {
     state.mutex.AssumeHeld();
     return state.done;
-  };
-  if (timeout == kNever) {
-    state.changed.Wait(state.mutex, is_done);
-  } else if (!state.changed.WaitFor(state.mutex, timeout, is_done)) {
-    return DeadlineExceeded("the collective is still under way");
-  }
+  });
+  if (!done) return DeadlineExceeded("the collective is still under way");
   return state.status;
 }
 
