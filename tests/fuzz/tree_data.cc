@@ -18,7 +18,7 @@
 #include "worker/gbdt/data/side_files.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 
 namespace strata::fuzz {
 namespace {

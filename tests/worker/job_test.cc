@@ -360,21 +360,21 @@ TEST(TreesJob, ParametersAreLightGbms) {
   ASSERT_TRUE(job.ok()) << job.status().ToString();
   ASSERT_TRUE(job->trees.has_value());
   const TreeParameters& p = *job->trees;
-  EXPECT_EQ(p.task, "train");
-  EXPECT_EQ(p.objective, "regression");
-  EXPECT_EQ(p.num_leaves, 63);
-  EXPECT_EQ(p.learning_rate, 0.05);
-  EXPECT_EQ(p.num_iterations, 100);
-  EXPECT_THAT(p.metrics, ElementsAre("l1", "rmse"));
-  EXPECT_THAT(p.eval_at, ElementsAre(1, 10));
-  EXPECT_THAT(p.categorical_feature, ElementsAre("1"));
-  EXPECT_EQ(p.data, "jobs/train.csv");
-  EXPECT_THAT(p.valid, ElementsAre("/data/test.csv"));
-  EXPECT_EQ(p.input_model, "jobs/before.txt");
-  EXPECT_EQ(p.output_model, "jobs/trees.txt");
+  EXPECT_EQ(p.task.name, "train");
+  EXPECT_EQ(p.objective.name, "regression");
+  EXPECT_EQ(p.growth.num_leaves, 63);
+  EXPECT_EQ(p.boosting.learning_rate, 0.05);
+  EXPECT_EQ(p.boosting.num_iterations, 100);
+  EXPECT_THAT(p.metric.names, ElementsAre("l1", "rmse"));
+  EXPECT_THAT(p.metric.eval_at, ElementsAre(1, 10));
+  EXPECT_THAT(p.data.categorical_feature, ElementsAre("1"));
+  EXPECT_EQ(p.data.path, "jobs/train.csv");
+  EXPECT_THAT(p.data.valid, ElementsAre("/data/test.csv"));
+  EXPECT_EQ(p.task.input_model, "jobs/before.txt");
+  EXPECT_EQ(p.task.output_model, "jobs/trees.txt");
   EXPECT_EQ(p.seed, 9);
-  EXPECT_TRUE(p.columns->label_is_number);
-  EXPECT_EQ(p.columns->query, "q");
+  EXPECT_TRUE(p.data.columns->label_is_number);
+  EXPECT_EQ(p.data.columns->query, "q");
 }
 
 TEST(TreesJob, TheTaskDecidesWhatIsReadAndWritten) {

@@ -7,7 +7,7 @@
 
 namespace strata {
 
-std::string ColumnsText(const TreeParameters& p) {
+std::string ColumnsText(const DataParameters& p) {
   if (p.columns.has_value()) return "";
   std::string text;
   const auto add = [&](const char* key, const std::string& value) {
@@ -24,13 +24,13 @@ std::string ColumnsText(const TreeParameters& p) {
   return text;
 }
 
-Result<TreeDataset> ReadBinnedRows(Disk& disk, const std::string& path, const TreeParameters& p,
+Result<TreeDataset> ReadBinnedRows(Disk& disk, const std::string& path, const TaskParameters& task,
                                    const DatasetOptions& options,
                                    std::shared_ptr<const FeatureBinning> features, WorkPool& pool) {
   if (options.group != nullptr || options.feature_ranks > 1) {
     return Invalid(fmt::format("{}: a file of save_binary belongs to one process", path));
   }
-  if (!p.input_model.empty()) {
+  if (!task.input_model.empty()) {
     return Invalid(fmt::format(
         "{}: a file of save_binary has bins alone: input_model needs the data itself", path));
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kRowsOf16Bits = 1 << 17;  // from here on rounding to 16 bits does not show
 
-GradientWidth WidthOf(const TreeParameters& p, uint64_t rows) {
+GradientWidth WidthOf(const BoostingParameters& p, uint64_t rows) {
   if (p.use_quantized_grad) return GradientWidth::k16;
   if (p.gradient_bits == 0) return rows < kRowsOf16Bits ? GradientWidth::k32 : GradientWidth::k16;
   return p.gradient_bits == 32 ? GradientWidth::k32 : GradientWidth::k16;
@@ -66,20 +66,24 @@ Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads,
   const TreeParameters& p = parameters_;
   objective_ = std::move(start.objective);
   if (objective_ == nullptr) {
-    STRATA_ASSIGN(objective_, MakeObjective(p, train_));
+    STRATA_ASSIGN(objective_, MakeObjective(p.objective, train_));
   }
   StartModel(std::move(start.model));
-  mode_ = MakeBoostingMode(p, first_round_);
-  STRATA_ASSIGN(sampler_, MakeRowSampler(p, train_));
-  quantise_options_ = {.width = WidthOf(p, train_.all_rows()),
-                       .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
-                       .seed = static_cast<uint64_t>(p.data_random_seed),
-                       .stochastic = p.stochastic_rounding};
-  STRATA_ASSIGN(engine_, MakeTreeEngine(p, train_, pool_,
-                                        {.threads = threads,
+  mode_ = MakeBoostingMode(p.boosting, first_round_);
+  STRATA_ASSIGN(sampler_, MakeRowSampler(p.boosting, train_));
+  quantise_options_ = {.width = WidthOf(p.boosting, train_.all_rows()),
+                       .bins = p.boosting.use_quantized_grad ? p.boosting.num_grad_quant_bins : 0,
+                       .seed = static_cast<uint64_t>(p.data.data_random_seed),
+                       .stochastic = p.boosting.stochastic_rounding};
+  STRATA_ASSIGN(engine_, MakeTreeEngine(train_, pool_,
+                                        {.growth = p.growth,
+                                         .machine = p.machine,
+                                         .threads = threads,
                                          .phases = phases_,
                                          .group = group,
+                                         .classes = model_.classes,
                                          .levels = quantise_options_.LargestLevel(),
+                                         .renews_leaves = p.boosting.renews_leaves(),
                                          .forced_splits = start.forced_splits}));
   STRATA_TRY(StartScores(valid));
   STRATA_TRY(KeepScores(group));
@@ -99,7 +103,7 @@ Status Booster::KeepScores(Group* group) {
   OwnRounds rounds = {.loss = *loss, .weights = train_.weights, .quantise = quantise_options_};
   if (mode_->averages()) rounds.fixed_scores = start_scores_;
   STRATA_ASSIGN(keeps_scores_, engine_->KeepScores(rounds, scored_[0].scores.all()));
-  if (keeps_scores_ && parameters_.is_provide_training_metric) MoveMetricsToGpu(&scored_[0]);
+  if (keeps_scores_ && parameters_.metric.is_provide_training_metric) MoveMetricsToGpu(&scored_[0]);
   return {};
 }
 
@@ -108,14 +112,14 @@ void Booster::StartModel(TreeModel model) {
   model_.classes = objective_->classes();
   model_.trees_per_iteration = model_.classes;
   model_.objective = objective_->ModelText();
-  model_.average_output = parameters_.boosting == "rf";
+  model_.average_output = parameters_.boosting.mode == "rf";
   model_.feature_names = train_.features->names;
   model_.feature_infos.clear();
   for (const BinMapper& mapper : train_.features->mappers) {
     model_.feature_infos.push_back(mapper.InfoText());
   }
-  model_.monotone_constraints.assign(parameters_.monotone_constraints.begin(),
-                                     parameters_.monotone_constraints.end());
+  model_.monotone_constraints.assign(parameters_.growth.monotone_constraints.begin(),
+                                     parameters_.growth.monotone_constraints.end());
   model_.parameters = parameters_.set;
   const CategoryTexts& categories = train_.features->categories;
   if (!categories.empty()) model_.pandas_categorical = WriteCategoryTexts(categories);
@@ -128,7 +132,7 @@ Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
   all.insert(all.end(), valid.begin(), valid.end());
   for (const TreeDataset* data : all) {
     STRATA_ASSIGN(std::vector<std::unique_ptr<TreeMetric>> metrics,
-                  MakeMetrics(parameters_, *data, pool_));
+                  MakeMetrics(parameters_.metric, parameters_.objective, *data, pool_));
     scored_.push_back({DataScores(*data, classes, pool_), std::move(metrics), nullptr});
     if (data == &train_) continue;
     MoveToGpu(&scored_.back().scores);
@@ -141,7 +145,7 @@ Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
   start_scores_.assign(classes, 0);
   if (!averages && !train_.init_scores.empty()) return {};
   for (size_t k = 0; k < classes; ++k) {
-    if (parameters_.boost_from_average) start_scores_[k] = objective_->StartScore(k);
+    if (parameters_.boosting.boost_from_average) start_scores_[k] = objective_->StartScore(k);
     if (averages) {
       start_of_rows_.resize((k + 1) * train_.rows(), start_scores_[k]);
       continue;
@@ -230,8 +234,8 @@ void Booster::WarnOfConstants(bool needed, bool goes_on) const {
   Log(LogLevel::kWarning,
       "{}: no leaf can be split any more within min_data_in_leaf = {}, min_sum_hessian_in_leaf = "
       "{} and min_gain_to_split = {}",
-      what, parameters_.rules.min_data_in_leaf, parameters_.rules.min_sum_hessian_in_leaf,
-      parameters_.rules.min_gain_to_split);
+      what, parameters_.growth.rules.min_data_in_leaf,
+      parameters_.growth.rules.min_sum_hessian_in_leaf, parameters_.growth.rules.min_gain_to_split);
 }
 
 // Out of the scores that gradients are of; validation scores keep them.
@@ -279,7 +283,7 @@ Result<bool> Booster::GrowTree(size_t k, double shrinkage) {
     return train_.share.FailEverywhere(Failed(fmt::format(
         "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
         "for objective = {}",
-        rounds() + 1, grown.not_finite, train_.all_rows(), parameters_.objective)));
+        rounds() + 1, grown.not_finite, train_.all_rows(), parameters_.objective.name)));
   }
   if (grown.tree->nodes.empty()) return false;
   STRATA_TRY(AddTree(k, grown, shrinkage));
@@ -354,7 +358,7 @@ Result<std::vector<ExactSlopes>> Booster::SumsOfLeaves(size_t k, const GrownTree
 // Outputs from such sums; not smoothed, as LightGBM has it.
 Status Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree) {
   STRATA_ASSIGN(const std::vector<ExactSlopes> sums, SumsOfLeaves(k, grown));
-  SplitRules rules = parameters_.rules;
+  SplitRules rules = parameters_.growth.rules;
   rules.path_smooth = 0;
   for (size_t leaf = 0; leaf < sums.size(); ++leaf) {
     const SplitLeaf& grown_leaf = grown.leaves[leaf].leaf;
@@ -369,7 +373,7 @@ Status Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree)
 Status Booster::AddConstant(size_t k) {
   // As LightGBM has it: a class without a first tree gets the constant that it did not start from.
   const bool starts_here =
-      !parameters_.boost_from_average && bakes_start() && train_.init_scores.empty();
+      !parameters_.boosting.boost_from_average && bakes_start() && train_.init_scores.empty();
   double value = bakes_start() ? start_scores_[k] : 0;
   if (starts_here) value = objective_->StartScore(k);
   const GrownTree one_leaf = {.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}};
@@ -386,8 +390,8 @@ Status Booster::AddConstant(size_t k) {
 
 Status Booster::AddTree(size_t k, const EngineTree& engine_tree, double shrinkage) {
   const GrownTree& grown = *engine_tree.tree;
-  Tree tree =
-      ToModelTree(grown, *train_.features, engine_tree.units, parameters_.rules.min_gain_to_split);
+  Tree tree = ToModelTree(grown, *train_.features, engine_tree.units,
+                          parameters_.growth.rules.min_gain_to_split);
   if (objective_->renews_outputs()) {
     STRATA_ASSIGN(const std::vector<double> outputs, RenewedOutputs(k, grown));
     for (size_t leaf = 0; leaf < outputs.size(); ++leaf) tree.leaves[leaf].value = outputs[leaf];
@@ -426,7 +430,7 @@ Result<std::vector<Evaluation>> Booster::Evaluate() const {
   const PhaseScope scope(phases_, TreePhase::kMetrics);
   std::vector<Evaluation> evaluations;
   for (size_t i = 0; i < scored_.size(); ++i) {
-    if (i == 0 && !parameters_.is_provide_training_metric) continue;
+    if (i == 0 && !parameters_.metric.is_provide_training_metric) continue;
     const Scored& scored = scored_[i];
     Evaluation evaluation{.data = i == 0 ? "training" : fmt::format("valid_{}", i), .metrics = {}};
     STRATA_ASSIGN(evaluation.metrics,

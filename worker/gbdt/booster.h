@@ -18,7 +18,7 @@
 #include "worker/gbdt/mode/boosting_mode.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/objective/objective.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/quantise.h"
 #include "worker/gbdt/sampler/row_sampler.h"
@@ -96,7 +96,7 @@ class Booster {
   Result<EngineTree> Grow(size_t k);
   uint64_t Quantise(size_t k, uint64_t tree_number);
   bool renews_from_gradients() const {
-    return parameters_.renews_leaves() && !objective_->renews_outputs();
+    return parameters_.boosting.renews_leaves() && !objective_->renews_outputs();
   }
   Result<std::vector<double>> RenewedOutputs(size_t k, const GrownTree& grown);
   Result<std::vector<ExactSlopes>> SumsOfLeaves(size_t k, const GrownTree& grown);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "worker/gbdt/data/feature_names.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/model_differences.h"
 #include "worker/gbdt/predict/predictor.h"
@@ -13,7 +14,7 @@ template <typename T, typename U>
 Status Differs(const TreeParameters& p, const std::string& what, const T& found,
                const U& expected) {
   return Invalid(fmt::format("{}: {} {}, the parameters have {}: they cannot be one model",
-                             p.input_model, what, found, expected));
+                             p.task.input_model, what, found, expected));
 }
 
 Status Differs(const TreeParameters& p, const ModelDifference& difference) {
@@ -21,21 +22,23 @@ Status Differs(const TreeParameters& p, const ModelDifference& difference) {
                  difference.given);
 }
 
-}  // namespace
-
+// OK if the parameters' objective means by a score what the model does, and the model can be
+// written again.
 Status CheckSameScores(const TreeModel& model, const TreeParameters& p) {
   if (!model.foreign_loss.empty()) {
     return Invalid(fmt::format(
         "{}: its trees were grown for {}, a loss that no objective here has: it can predict, but "
         "neither be refitted nor go on",
-        p.input_model, model.foreign_loss));
+        p.task.input_model, model.foreign_loss));
   }
   STRATA_TRY(OutputTransform::Of(model).status());
   for (const ModelDifference& difference : DifferencesFrom(model, p)) {
     if (difference.parameter != "boosting") return Differs(p, difference);
   }
-  return CheckLightGbmCanSay(model).Prefixed(p.input_model);
+  return CheckLightGbmCanSay(model).Prefixed(p.task.input_model);
 }
+
+}  // namespace
 
 Status CheckContinues(const TreeModel& model, const TreeParameters& p, const TreeDataset& train) {
   STRATA_TRY(CheckSameScores(model, p));
@@ -44,6 +47,17 @@ Status CheckContinues(const TreeModel& model, const TreeParameters& p, const Tre
   }
   const std::vector<ModelDifference> of_boosting = DifferencesFrom(model, p);
   return of_boosting.empty() ? Status::Ok() : Differs(p, of_boosting.front());
+}
+
+Status CheckRefits(const TreeModel& model, const TreeParameters& p, const TreeDataset& data) {
+  if (model.average_output) return Invalid("task = refit does not know random forests");
+  STRATA_TRY(CheckSameScores(model, p));
+  STRATA_TRY(ModelFeatureNames(model.feature_names).status().Prefixed(p.task.input_model));
+  if (model.features() != data.features->names.size()) {
+    return Invalid(fmt::format("{}: {} features, {} has {}", p.task.input_model, model.features(),
+                               p.data.path, data.features->names.size()));
+  }
+  return {};
 }
 
 Status AddPredictions(const TreeModel& model, RowSource& source, WorkPool& pool,

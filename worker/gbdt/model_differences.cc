@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "worker/gbdt/parameter_place.h"
-#include "worker/gbdt/parameter_table.h"
+#include "worker/gbdt/lightgbm/parameter_place.h"
+#include "worker/gbdt/lightgbm/parameter_table.h"
 
 namespace strata {
 namespace {
@@ -27,24 +27,26 @@ bool HasObjective(std::string_view name) {
 std::vector<ModelDifference> DifferencesFrom(const TreeModel& model, const TreeParameters& p) {
   std::vector<ModelDifference> found;
   const std::string objective(CanonicalChoice("objective", model.ObjectiveName()));
-  if (objective != p.objective) {
-    found.push_back({"objective", objective, p.objective});
+  if (objective != p.objective.name) {
+    found.push_back({"objective", objective, p.objective.name});
   }
-  if (model.classes != static_cast<size_t>(p.num_class)) {
+  if (model.classes != static_cast<size_t>(p.objective.num_class)) {
     found.push_back(
-        {"num_class", fmt::format("{}", model.classes), fmt::format("{}", p.num_class)});
+        {"num_class", fmt::format("{}", model.classes), fmt::format("{}", p.objective.num_class)});
   }
   const Result<double> sigmoid = model.Sigmoid();
   if (UsesSigmoid(objective) && sigmoid.ok() &&
-      std::fabs(*sigmoid - p.sigmoid) > kSigmoidDigits * p.sigmoid) {
-    found.push_back({"sigmoid", fmt::format("{}", *sigmoid), fmt::format("{}", p.sigmoid)});
+      std::fabs(*sigmoid - p.objective.sigmoid) > kSigmoidDigits * p.objective.sigmoid) {
+    found.push_back(
+        {"sigmoid", fmt::format("{}", *sigmoid), fmt::format("{}", p.objective.sigmoid)});
   }
   const bool has_root = model.objective.find(" sqrt") != std::string::npos;
-  if (objective.starts_with("regression") && has_root != p.reg_sqrt) {
-    found.push_back({"reg_sqrt", fmt::format("{}", has_root), fmt::format("{}", p.reg_sqrt)});
+  if (objective.starts_with("regression") && has_root != p.objective.reg_sqrt) {
+    found.push_back(
+        {"reg_sqrt", fmt::format("{}", has_root), fmt::format("{}", p.objective.reg_sqrt)});
   }
-  if (model.average_output != (p.boosting == "rf")) {
-    found.push_back({"boosting", model.average_output ? "rf" : "not rf", p.boosting});
+  if (model.average_output != (p.boosting.mode == "rf")) {
+    found.push_back({"boosting", model.average_output ? "rf" : "not rf", p.boosting.mode});
   }
   return found;
 }
@@ -59,7 +61,7 @@ Status CheckNoneContradicts(const TreeModel& model, const TreeParameters& p) {
     return Invalid(fmt::format(
         "{} = {} contradicts the model {}, whose {} is {}: remove {}, or give the "
         "model that was trained with it",
-        key, difference.given, p.input_model, difference.parameter, difference.of_model, key));
+        key, difference.given, p.task.input_model, difference.parameter, difference.of_model, key));
   }
   return {};
 }

@@ -7,7 +7,7 @@
 
 #include "strata/status.h"
 #include "worker/gbdt/model/tree_model.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 

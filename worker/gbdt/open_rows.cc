@@ -16,15 +16,14 @@ namespace strata {
 namespace {
 
 // `known`: the texts of categories that have numbers already; null: none have.
-Result<std::unique_ptr<RowSource>> Open(Disk& disk, const TreeParameters& parameters,
+Result<std::unique_ptr<RowSource>> Open(Disk& disk, const DataParameters& parameters,
                                         const std::string& path, const CategoryTexts* known,
-                                        const ExpectedFeatures* expected) {
-  const bool predicts = parameters.task == "predict";
+                                        const ExpectedFeatures* expected, const RowsOfModel& use) {
   if (parameters.columns.has_value()) {
     STRATA_ASSIGN(
         std::unique_ptr<JobRows> rows,
         JobRows::Open(disk, path, *parameters.columns,
-                      {.known = known, .expected = expected, .labels_required = !predicts}));
+                      {.known = known, .expected = expected, .labels_required = !use.predicts}));
     return std::unique_ptr<RowSource>(std::move(rows));
   }
   const ColumnChoice columns = {.header = parameters.header,
@@ -33,8 +32,8 @@ Result<std::unique_ptr<RowSource>> Open(Disk& disk, const TreeParameters& parame
                                 .query = parameters.group_column,
                                 .ignored = parameters.ignore_column,
                                 .expected = expected,
-                                .predicts = predicts,
-                                .any_width = predicts && parameters.predict_disable_shape_check};
+                                .predicts = use.predicts,
+                                .any_width = use.any_width};
   STRATA_ASSIGN(const bool is_binned, IsDatasetFile(disk, path));
   if (is_binned) {
     return Invalid(fmt::format(
@@ -64,12 +63,12 @@ void WarnOfTexts(const CategoryTexts& categories, const ExpectedFeatures& expect
 
 }  // namespace
 
-Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
+Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const DataParameters& parameters,
                                             const std::string& path) {
-  return Open(disk, parameters, path, nullptr, nullptr);
+  return Open(disk, parameters, path, nullptr, nullptr, {});
 }
 
-Result<std::unique_ptr<RowSource>> OpenRowsLike(Disk& disk, const TreeParameters& parameters,
+Result<std::unique_ptr<RowSource>> OpenRowsLike(Disk& disk, const DataParameters& parameters,
                                                 const std::string& path,
                                                 const FeatureBinning& features) {
   ExpectedFeatures expected = {.names = features.names, .needed = {}, .owner = "the training data"};
@@ -79,14 +78,15 @@ Result<std::unique_ptr<RowSource>> OpenRowsLike(Disk& disk, const TreeParameters
                              : mapper.shape().categorical ? KnownKind::kCategory
                                                           : KnownKind::kNumber);
   }
-  return Open(disk, parameters, path, &features.categories, &expected);
+  return Open(disk, parameters, path, &features.categories, &expected, {});
 }
 
-Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& parameters,
-                                              const std::string& path, const TreeModel& model) {
+Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const DataParameters& parameters,
+                                              const std::string& path, const TreeModel& model,
+                                              const RowsOfModel& use) {
   ExpectedFeatures expected = {.names = model.feature_names,
                                .needed = {},
-                               .owner = fmt::format("the model {}", parameters.input_model)};
+                               .owner = fmt::format("the model {}", use.model_file)};
   for (size_t f = 0; f < model.features(); ++f) {
     const std::string info = f < model.feature_infos.size() ? model.feature_infos[f] : "";
     expected.needed.push_back(info != "none");
@@ -101,7 +101,7 @@ Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& 
   }
   STRATA_ASSIGN(const CategoryTexts categories, ReadCategoryTexts(model.pandas_categorical));
   if (!parameters.columns.has_value()) WarnOfTexts(categories, expected, path);
-  return Open(disk, parameters, path, &categories, &expected);
+  return Open(disk, parameters, path, &categories, &expected, use);
 }
 
 }  // namespace strata

@@ -9,7 +9,7 @@
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/model/tree_model.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/data_parameters.h"
 
 namespace strata {
 
@@ -17,18 +17,26 @@ namespace strata {
 // arrays, and all others are text, with columns as the parameters name them.
 
 // Training data, which says itself which features there are.
-Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
+Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const DataParameters& parameters,
                                             const std::string& path);
 
 // Validation data: columns are matched with the features of training data, by name where both sides
 // have names. kInvalid names the columns that were expected and found.
-Result<std::unique_ptr<RowSource>> OpenRowsLike(Disk& disk, const TreeParameters& parameters,
+Result<std::unique_ptr<RowSource>> OpenRowsLike(Disk& disk, const DataParameters& parameters,
                                                 const std::string& path,
                                                 const FeatureBinning& features);
 
-// Data to use a model with; columns are matched likewise. Data to predict for needs no labels, and
-// nobody reads those that are there. kCorrupt: the model's categories cannot be read.
-Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& parameters,
-                                              const std::string& path, const TreeModel& model);
+// What rows are read for, besides the model.
+struct RowsOfModel {
+  std::string model_file;  // for messages
+  bool predicts = false;   // no labels are needed, and nobody reads those that are there
+  bool any_width = false;  // features that the model does not know are passed over
+};
+
+// Data to use a model with; columns are matched likewise. kCorrupt: the model's categories cannot
+// be read.
+Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const DataParameters& parameters,
+                                              const std::string& path, const TreeModel& model,
+                                              const RowsOfModel& use);
 
 }  // namespace strata

@@ -54,16 +54,16 @@ std::map<std::string, std::string> Describe(const TreeParameters& p) {
   for (const auto& [name, value] : p.set) {
     if (!MayDiffer(name)) settings[name] = value;
   }
-  settings["number of valid"] = fmt::format("{}", p.valid.size());
-  settings["pre_partition"] = fmt::format("{}", p.pre_partition);
-  settings["tree_learner"] = p.tree_learner;
-  settings["input_model"] = p.input_model.empty() ? "none" : "given";
-  settings["label_column"] = p.label_column;
-  settings["weight_column"] = p.weight_column;
-  settings["group_column"] = p.group_column;
-  settings["ignore_column"] = fmt::format("{}", fmt::join(p.ignore_column, ","));
-  settings["categorical_feature"] = fmt::format("{}", fmt::join(p.categorical_feature, ","));
-  if (p.columns.has_value()) DescribeColumns(*p.columns, &settings);
+  settings["number of valid"] = fmt::format("{}", p.data.valid.size());
+  settings["pre_partition"] = fmt::format("{}", p.machine.pre_partition);
+  settings["tree_learner"] = p.machine.tree_learner;
+  settings["input_model"] = p.task.input_model.empty() ? "none" : "given";
+  settings["label_column"] = p.data.label_column;
+  settings["weight_column"] = p.data.weight_column;
+  settings["group_column"] = p.data.group_column;
+  settings["ignore_column"] = fmt::format("{}", fmt::join(p.data.ignore_column, ","));
+  settings["categorical_feature"] = fmt::format("{}", fmt::join(p.data.categorical_feature, ","));
+  if (p.data.columns.has_value()) DescribeColumns(*p.data.columns, &settings);
   return settings;
 }
 
@@ -125,9 +125,13 @@ Status AgreeOnParameters(Group& group, TreeParameters* p) {
             "them the same configuration",
             Shown(first, name), rank, Shown(other, name))));
   }
-  std::array<int64_t*, 7> seeds = {
-      &p->data_random_seed, &p->bagging_seed, &p->drop_seed, &p->feature_fraction_seed,
-      &p->objective_seed,   &p->extra_seed,   &p->seed};
+  std::array<int64_t*, 7> seeds = {&p->data.data_random_seed,
+                                   &p->boosting.bagging_seed,
+                                   &p->boosting.drop_seed,
+                                   &p->growth.feature_fraction_seed,
+                                   &p->objective.objective_seed,
+                                   &p->growth.extra_seed,
+                                   &p->seed};
   std::array<int64_t, 8> values = {};
   for (size_t i = 0; i < seeds.size(); ++i) values[i] = *seeds[i];
   STRATA_TRY(group.Allreduce(std::span<int64_t>(values), ReduceOp::kMin));

@@ -4,7 +4,7 @@
 #include "cluster/collective/group.h"
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 

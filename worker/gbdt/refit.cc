@@ -4,9 +4,6 @@
 
 #include <numeric>
 
-#include "kernels/tree/split/split.h"
-#include "worker/gbdt/continue_model.h"
-#include "worker/gbdt/data/feature_names.h"
 #include "worker/gbdt/predict/predictor.h"
 #include "worker/gbdt/quantise.h"
 
@@ -37,19 +34,8 @@ Result<std::vector<uint32_t>> FindLeaves(const TreeModel& model, size_t rows, Ro
   return leaves;
 }
 
-Status CheckFits(const TreeModel& model, const TreeParameters& p, const TreeDataset& data) {
-  if (model.average_output) return Invalid("task = refit does not know random forests");
-  STRATA_TRY(CheckSameScores(model, p));
-  STRATA_TRY(ModelFeatureNames(model.feature_names).status().Prefixed(p.input_model));
-  if (model.features() != data.features->names.size()) {
-    return Invalid(fmt::format("{}: {} features, {} has {}", p.input_model, model.features(),
-                               p.data, data.features->names.size()));
-  }
-  return {};
-}
-
 void RefitTree(const QuantisedGradients& gradients, std::span<const uint32_t> leaves,
-               const TreeParameters& p, const RowShare& share, Tree* tree) {
+               const SplitRules& rules, double decay_rate, const RowShare& share, Tree* tree) {
   // Of each leaf: gradients, hessians, rows.
   std::vector<int64_t> sums(tree->leaves.size() * 3, 0);
   for (size_t row = 0; row < leaves.size(); ++row) {
@@ -65,17 +51,17 @@ void RefitTree(const QuantisedGradients& gradients, std::span<const uint32_t> le
     const double output =
         LeafOutput(static_cast<double>(of_leaf[0]) * gradients.units().gradient,
                    static_cast<double>(of_leaf[1]) * gradients.units().hessian + kHessianEpsilon,
-                   p.rules.lambda_l2, of_leaf[2], p.rules, 0);
+                   rules.lambda_l2, of_leaf[2], rules, 0);
     double& value = tree->leaves[leaf].value;
-    value = p.refit_decay_rate * value + (1 - p.refit_decay_rate) * (output * tree->shrinkage);
+    value = decay_rate * value + (1 - decay_rate) * (output * tree->shrinkage);
   }
 }
 
 }  // namespace
 
-Result<TreeModel> RefitModel(TreeModel model, const TreeParameters& p, const TreeDataset& data,
-                             const TreeObjective& objective, RowSource& source, WorkPool& pool) {
-  STRATA_TRY(CheckFits(model, p, data));
+Result<TreeModel> RefitModel(TreeModel model, const SplitRules& rules, double decay_rate,
+                             const TreeDataset& data, const TreeObjective& objective,
+                             RowSource& source, WorkPool& pool) {
   const size_t rows = data.rows();
   const size_t classes = model.classes;
   model.trees_per_iteration = classes;  // parallel trees get their leaves one after the other
@@ -97,7 +83,7 @@ Result<TreeModel> RefitModel(TreeModel model, const TreeParameters& p, const Tre
                                   not_finite, rows));
       }
       const std::span<const uint32_t> of_tree = std::span(leaves).subspan(t * rows, rows);
-      RefitTree(quantised, of_tree, p, data.share, &model.trees[t]);
+      RefitTree(quantised, of_tree, rules, decay_rate, data.share, &model.trees[t]);
       STRATA_TRY(data.share.status());
       for (size_t row = 0; row < rows; ++row) {
         scores[k * rows + row] += model.trees[t].leaves[of_tree[row]].value;

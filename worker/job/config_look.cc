@@ -7,7 +7,7 @@
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "worker/gbdt/parameter_table.h"
+#include "worker/gbdt/lightgbm/parameter_table.h"
 #include "worker/job/job.h"
 
 namespace strata {

@@ -14,7 +14,7 @@
 #include "strata/status.h"
 #include "worker/ctr/model_kind.h"
 #include "worker/data/data_spec.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 

@@ -8,8 +8,9 @@
 #include <optional>
 #include <type_traits>
 
-#include "worker/gbdt/parameter_place.h"
-#include "worker/gbdt/parameter_table.h"
+#include "worker/gbdt/lightgbm/given_parameters.h"
+#include "worker/gbdt/lightgbm/parameter_place.h"
+#include "worker/gbdt/lightgbm/parameter_table.h"
 
 namespace strata {
 namespace {
@@ -44,33 +45,19 @@ constexpr SettingType TypeOf() {
   return SettingType::kTextList;  // of real numbers too
 }
 
-// Calls `use` with the member's value in parameters that nobody has set.
-template <typename Use>
-void WithDefault(const ParameterTarget& target, const Use& use) {
-  static const TreeParameters defaults;
-  std::visit(
-      [&]<typename Class, typename T>(T Class::*member) {
-        if constexpr (std::is_same_v<Class, SplitRules>) {
-          use(defaults.rules.*member);
-        } else if constexpr (std::is_same_v<Class, BinningRules>) {
-          use(defaults.binning.*member);
-        } else {
-          use(defaults.*member);
-        }
-      },
-      target);
-}
-
 Setting SettingOf(const ParameterRow& row, std::deque<std::string>* texts) {
   const auto keep = [texts](std::string text) -> std::string_view {
     return texts->emplace_back(std::move(text));
   };
   Setting setting = {.key = keep(fmt::format("{}{}", kParameterSection, row.name)),
                      .help = row.help};
-  WithDefault(row.target, [&]<typename T>(const T& value) {
-    setting.type = TypeOf<T>();
-    setting.default_value = keep(DefaultText(value));
-  });
+  TreeParameters defaults = LightGbmDefaults();
+  std::visit(
+      [&]<typename T>(const T* value) {
+        setting.type = TypeOf<T>();
+        setting.default_value = keep(DefaultText(*value));
+      },
+      row.member(defaults));
   const bool bounded = setting.type == SettingType::kInt || setting.type == SettingType::kFloat ||
                        setting.type == SettingType::kIntList;
   if (bounded) {
@@ -221,25 +208,25 @@ Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfi
     given.push_back({"seed", fmt::format("{}", job.seed), settings.Origin("job.seed")});
   }
   STRATA_ASSIGN(TreeParameters p, MakeTreeParameters(given, job.file));
-  p.columns = job.data;
+  p.data.columns = job.data;
   for (size_t i = 0; i < job.data.features.size(); ++i) {
     if (job.data.features[i].kind != FeatureKind::kCategorical) continue;
-    p.categorical_feature.push_back(fmt::format("{}", i));
+    p.data.categorical_feature.push_back(fmt::format("{}", i));
   }
-  p.data = trains ? job.train_path : job.test_path;
-  if (p.data.empty() && task != "convert") {
+  p.data.path = trains ? job.train_path : job.test_path;
+  if (p.data.path.empty() && task != "convert") {
     return Invalid(fmt::format("{}: {} is empty: expected the file to {}", job.file,
                                trains ? "data.train" : "data.test", task));
   }
-  if (trains && !job.test_path.empty()) p.valid = {job.test_path};
-  p.output_model = job.model_path;
-  p.output_result = job.predictions_path;
-  if (task != "train" && p.input_model.empty()) p.input_model = job.model_path;
-  if (task != "train" && p.input_model.empty()) {
+  if (trains && !job.test_path.empty()) p.data.valid = {job.test_path};
+  p.task.output_model = job.model_path;
+  p.task.output_result = job.predictions_path;
+  if (task != "train" && p.task.input_model.empty()) p.task.input_model = job.model_path;
+  if (task != "train" && p.task.input_model.empty()) {
     return Invalid(
         fmt::format("{}: output.model is empty: expected the file of a trained model", job.file));
   }
-  if (task == "predict" && p.output_result.empty()) {
+  if (task == "predict" && p.task.output_result.empty()) {
     return Invalid(
         fmt::format("{}: output.predictions is empty: expected the file to write", job.file));
   }

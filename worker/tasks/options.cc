@@ -7,6 +7,7 @@
 
 #include "base/file/text_file.h"
 #include "base/print.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/job/config_look.h"
 #include "worker/tasks/trees/tree_outputs.h"
 #include "worker/tasks/trees/tree_ranks.h"
@@ -166,7 +167,7 @@ std::vector<NamedFile> FilesOf(const Settings& worker, const Settings& cluster,
 Status CheckOutputs(Disk& disk, const WorkerOptions& options) {
   // It is written to before anything else is looked at.
   std::vector<NamedFile> read = options.files;
-  if (options.trees.has_value()) read.push_back({"data", options.trees->data});
+  if (options.trees.has_value()) read.push_back({"data", options.trees->data.path});
   for (const NamedFile& file : read) {
     if (options.log_file.empty() || file.name == "log.file" || file.path.empty()) continue;
     if (!disk.Replaces(options.log_file, file.path)) continue;
@@ -239,7 +240,8 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     STRATA_TRY(CheckTreeFlags(worker));
     if (worker.IsSet("task")) overrides.push_back("task=" + worker.Text("task"));
     STRATA_ASSIGN(options.trees, LoadConf(disk, conf, overrides));
-    STRATA_ASSIGN(const bool listed, AddMachines(disk, *options.trees, in_cluster, &config));
+    STRATA_ASSIGN(const bool listed, AddMachines(disk, options.trees->machine, options.trees->task,
+                                                 in_cluster, &config));
     STRATA_TRY(CheckRankHasList(config, "machine_list_filename, machines, "));
     if (listed) options.cluster = config;
     options.files = FilesOf(worker, cluster, conf, options);

@@ -12,7 +12,7 @@
 #include "base/settings/settings.h"
 #include "cluster/cluster_config.h"
 #include "strata/status.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/job/job.h"
 
 namespace strata {

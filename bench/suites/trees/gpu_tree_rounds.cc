@@ -13,6 +13,7 @@
 #include "bench/suites/trees/tree_arrays.h"
 #include "bench/suites/trees/tree_contender.h"
 #include "kernels/tree/gradient/fixed_point.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/metric/metric.h"
 
 namespace strata::bench {
@@ -86,7 +87,8 @@ Result<double> MetricsMsOnCpu(const Settings& settings, size_t rows) {
     scores.push_back(2 * RowUniform(1, row) - 1);
     data.labels.push_back(RowUniform(2, row) < (1 + scores.back()) / 2 ? 1.0F : 0.0F);
   }
-  STRATA_ASSIGN(const auto metrics, MakeMetrics(parameters, data, *pool));
+  STRATA_ASSIGN(const auto metrics,
+                MakeMetrics(parameters.metric, parameters.objective, data, *pool));
   std::vector<double> ms;
   for (int run = 0; run < kRuns; ++run) {
     const TimeNs began = RealClock().Now();

@@ -19,8 +19,8 @@
 #include "worker/gbdt/booster.h"
 #include "worker/gbdt/data/array_rows.h"
 #include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/open_rows.h"
-#include "worker/gbdt/parameters.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata::bench {
@@ -73,9 +73,10 @@ struct Predicted {
 Result<Predicted> Predict(const TreeModel& model, const TreeParameters& parameters,
                           const std::string& path, WorkPool& pool) {
   Lap lap;
-  STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.device_type));
+  STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.machine.device_type));
   STRATA_ASSIGN(const Predictor predictor, Predictor::Make(model, {.device = device}));
-  STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(RealDisk(), parameters, path));
+  STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
+                OpenRows(RealDisk(), parameters.data, path));
   Predicted predicted;
   SparseRows rows;
   if (const std::optional<ArrayRows> array = source->Array(); predictor.on_gpu() && array) {
@@ -98,7 +99,7 @@ Result<Predicted> Predict(const TreeModel& model, const TreeParameters& paramete
 }
 
 Result<std::unique_ptr<WorkPool>> PoolFor(const TreeParameters& parameters) {
-  return WorkPool::Start("tree", static_cast<int>(parameters.num_threads) - 1,
+  return WorkPool::Start("tree", static_cast<int>(parameters.machine.num_threads) - 1,
                          ThreadWait::kSpinFirst);
 }
 
@@ -107,14 +108,15 @@ Result<std::unique_ptr<WorkPool>> PoolFor(const TreeParameters& parameters) {
 Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::string>& settings) {
   const std::string path = folder + "/train.npy";
   STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf("", "bench", settings));
-  const auto threads = static_cast<size_t>(parameters.num_threads);
+  const auto threads = static_cast<size_t>(parameters.machine.num_threads);
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, PoolFor(parameters));
   TreeRun run;
   run.name = "ours";
   Lap lap;
-  STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(RealDisk(), parameters, path));
-  DatasetOptions options = {.binning = parameters.binning, .categorical = {}};
-  STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.device_type));
+  STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
+                OpenRows(RealDisk(), parameters.data, path));
+  DatasetOptions options = {.binning = parameters.data.binning, .categorical = {}};
+  STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.machine.device_type));
   if (device.kind != DeviceKind::kCpu) options.gpu = device.ordinal.value_or(0);
   STRATA_ASSIGN(const TreeDataset data,
                 LoadTreeDataset(RealDisk(), *source, path, options, nullptr, *pool));
@@ -122,10 +124,10 @@ Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::st
   STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                 Booster::Make(parameters, data, {}, *pool, threads));
   lap.Seconds();
-  for (int64_t round = 0; round < parameters.num_iterations; ++round) {
+  for (int64_t round = 0; round < parameters.boosting.num_iterations; ++round) {
     STRATA_ASSIGN(const bool goes_on, booster->Round());
     if (!goes_on) return Failed("no leaf could be split any more");
-    if (parameters.is_provide_training_metric) STRATA_TRY(booster->Evaluate().status());
+    if (parameters.metric.is_provide_training_metric) STRATA_TRY(booster->Evaluate().status());
   }
   run.train_seconds = lap.Seconds();
   run.model = booster->model();

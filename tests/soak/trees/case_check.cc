@@ -13,6 +13,7 @@
 #include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
 #include "tests/support/temp_folder.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/tasks/trees/tree_task.h"
 
@@ -131,8 +132,8 @@ class Checker {
   Result<TreeTaskResult> RunAsRank(const std::string& more, int rank, Group& group) const {
     STRATA_ASSIGN(TreeParameters parameters, Parameters(more));
     if (case_.own_files) {
-      parameters.data = PartFile("train", rank);
-      parameters.valid = {PartFile("valid", rank)};
+      parameters.data.path = PartFile("train", rank);
+      parameters.data.valid = {PartFile("valid", rank)};
     }
     return RunAlone(parameters, &group);
   }

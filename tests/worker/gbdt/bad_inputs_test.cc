@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/temp_folder.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/tasks/trees/tree_task.h"
 
 namespace strata {

@@ -140,7 +140,7 @@ TEST_F(BoosterTest, RoundsAddedLaterAreTheSame) {
     ASSERT_TRUE(source.ok());
     TreeParameters p = ParametersOf(conf);
     ASSERT_TRUE(CheckContinues(*model, p, *train_.data).ok());
-    p.objective = "binary";
+    p.objective.name = "binary";
     EXPECT_NE(CheckContinues(*model, p, *train_.data).message().find("its objective is regression"),
               std::string::npos);
     ASSERT_TRUE(AddPredictions(*model, **source, *pool_, train_.data.get()).ok());
@@ -162,10 +162,11 @@ TEST_F(BoosterTest, RefitGivesLeavesWhatOtherRowsAskFor) {
   disk.files["d"] = other.text;
   const auto source = TextRows::Open(disk, "d", {});
   const TreeParameters p = ParametersOf(conf);
-  const auto objective = MakeObjective(p, *other.data);
+  const auto objective = MakeObjective(p.objective, *other.data);
   ASSERT_TRUE(source.ok() && objective.ok());
   const Result<TreeModel> refit =
-      RefitModel(booster->model(), p, *other.data, **objective, **source, *pool_);
+      RefitModel(booster->model(), p.growth.rules, p.task.refit_decay_rate, *other.data,
+                 **objective, **source, *pool_);
   ASSERT_TRUE(refit.ok()) << refit.status().ToString();
   std::vector<double> scores(400, 0);
   for (size_t t = 0; t < 6; ++t) {

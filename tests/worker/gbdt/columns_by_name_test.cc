@@ -261,8 +261,8 @@ TEST_F(ColumnsByName, AJobsFeaturesAreThoseOfTheModelInAnyOrder) {
         task == "train" ? "" : "input_model=" + folder_.File("model.txt") + "\n";
     auto parameters = Parameters(fmt::format("task={}\n{}", task, model), false);
     STRATA_CHECK(parameters.ok());
-    parameters->columns = columns(features);
-    if (task == "train") parameters->categorical_feature = {"2", "3"};
+    parameters->data.columns = columns(features);
+    if (task == "train") parameters->data.categorical_feature = {"2", "3"};
     const auto done = RunAs(nullptr, *parameters);
     if (!done.ok()) return done.status().message();
     return task == "predict" ? ReadWholeFile(folder_.File("out.txt")) : std::string("done");
@@ -339,9 +339,10 @@ TEST_F(ColumnsByName, AJobReadsCategoriesAndNumbersAsTheModelKnowsThem) {
       spec.features.push_back(
           {.column = name,
            .kind = is_category ? FeatureKind::kCategorical : FeatureKind::kNumeric});
-      if (is_category) parameters->categorical_feature.push_back(std::to_string(name[0] - 'a'));
+      if (is_category)
+        parameters->data.categorical_feature.push_back(std::to_string(name[0] - 'a'));
     }
-    parameters->columns = spec;
+    parameters->data.columns = spec;
     const auto done = RunAs(nullptr, *parameters);
     return done.ok() ? std::string("done") : done.status().message();
   };
@@ -381,7 +382,7 @@ TEST_F(ColumnsByName, RanksThatHaveOtherColumnsDoNotTrainOneModel) {
                         learner, own),
             "conf", {});
         ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
-        parameters->data = folder_.File(fmt::format("train.{}", group.rank()));
+        parameters->data.path = folder_.File(fmt::format("train.{}", group.rank()));
         const auto result = RunAs(&group, *parameters);
         ASSERT_FALSE(result.ok()) << found;
         EXPECT_EQ(result.status().code(), StatusCode::kInvalid);
@@ -401,7 +402,7 @@ TEST_F(ColumnsByName, RanksSayWhichOfManyColumnsDiffers) {
   RunRanks(2, [&](Group& group) {
     auto parameters = Parameters("tree_learner = data\npre_partition = true");
     ASSERT_TRUE(parameters.ok());
-    parameters->data = folder_.File(fmt::format("train.{}", group.rank()));
+    parameters->data.path = folder_.File(fmt::format("train.{}", group.rank()));
     const auto result = RunAs(&group, *parameters);
     ASSERT_FALSE(result.ok());
     EXPECT_THAT(result.status().message(), HasSubstr("feature 25 is 'f25' and 'other'"));

@@ -11,6 +11,7 @@
 
 #include "tests/support/temp_folder.h"
 #include "tests/worker/gbdt/rank_world.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/tasks/trees/tree_task.h"
 

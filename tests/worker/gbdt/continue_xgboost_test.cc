@@ -8,6 +8,7 @@
 #include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/golden_model.h"
 #include "worker/gbdt/continue_model.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/model/xgboost_json.h"
 #include "worker/gbdt/predict/predictor.h"
@@ -121,9 +122,9 @@ TEST_F(ContinueXgboost, ALossThatIsNotOursIsNamed) {
   const Result<TreeModel> model = ReadXgboostJson(text, "x.json");
   ASSERT_TRUE(model.ok());
   TreeParameters p;
-  p.objective = "regression";
-  p.input_model = "x.json";
-  EXPECT_EQ(CheckSameScores(*model, p).message(),
+  p.objective.name = "regression";
+  p.task.input_model = "x.json";
+  EXPECT_EQ(CheckContinues(*model, p, TreeDataset{}).message(),
             "x.json: its trees were grown for XGBoost's reg:squaredlogerror, a loss that no "
             "objective here has: it can predict, but neither be refitted nor go on");
 }

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "tests/support/sim_disk.h"
 #include "worker/gbdt/data/text_rows.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/tasks/trees/tree_task.h"
 
 namespace strata {

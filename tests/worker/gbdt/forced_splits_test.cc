@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/temp_folder.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/tasks/trees/tree_task.h"
 
 namespace strata {

@@ -21,8 +21,8 @@ constexpr size_t kRows = 200;
 
 Result<std::string> Train(const TreeDataset& data, TreeParameters p, WorkPool& pool,
                           const std::string& device, int64_t gpus) {
-  p.device_type = device;
-  p.num_gpu = gpus;
+  p.machine.device_type = device;
+  p.machine.num_gpu = gpus;
   STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                 Booster::Make(p, data, {}, pool, 1, nullptr, nullptr));
   for (int round = 0; round < 2; ++round) STRATA_TRY(booster->Round().status());
@@ -62,7 +62,7 @@ TEST(LeafRenewal, TheCpuMakesTheSameModelWhereTheGpuHasNoMemoryForIt) {
         "objective = mape\nbagging_fraction = 0.6\nbagging_freq = 1\n",
         "objective = quantile\nboosting = rf\nbagging_fraction = 0.6\nbagging_freq = 1\n"}) {
     const TreeParameters p = ParametersOf("num_leaves = 5\n" + conf);
-    const bool weighted = p.objective == "quantile";
+    const bool weighted = p.objective.name == "quantile";
     rows.data->weights.clear();
     for (size_t row = 0; weighted && row < kRows; ++row) {
       rows.data->weights.push_back(static_cast<float>(row % 5 + 1));

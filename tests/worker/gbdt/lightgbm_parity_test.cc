@@ -16,6 +16,7 @@
 
 #include "tests/support/golden.h"
 #include "tests/support/temp_folder.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/tasks/trees/tree_task.h"
 

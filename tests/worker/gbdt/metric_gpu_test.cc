@@ -38,10 +38,10 @@ TreeDataset Rows(int64_t classes, bool weighted) {
 void Check(const Case& of, bool weighted, uint64_t grain) {
   const TreeDataset data = Rows(of.classes, weighted);
   TreeParameters p;
-  p.objective = of.objective;
-  p.metrics = of.metrics;
-  p.num_class = of.classes;
-  p.eval_at = {1, 5, 2000};
+  p.objective.name = of.objective;
+  p.metric.names = of.metrics;
+  p.objective.num_class = of.classes;
+  p.metric.eval_at = {1, 5, 2000};
   Random random(grain);
   std::vector<double> scores;
   for (size_t i = 0; i < kRows * static_cast<size_t>(of.classes); ++i) {
@@ -57,7 +57,7 @@ void Check(const Case& of, bool weighted, uint64_t grain) {
   auto gpu = GpuMetrics::Open(
       0, {.labels = data.labels, .weights = data.weights, .query_begins = data.query_begins});
   ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
-  const auto metrics = MakeMetrics(p, data, *pool);
+  const auto metrics = MakeMetrics(p.metric, p.objective, data, *pool);
   ASSERT_TRUE(metrics.ok()) << metrics.status().ToString();
   for (const auto& metric : *metrics) {
     ASSERT_TRUE(metric->MoveToGpu(gpu->get()).ok());

@@ -17,9 +17,9 @@ namespace {
 TreeParameters Parameters(const std::string& objective, const std::vector<std::string>& metrics,
                           int64_t classes = 1) {
   TreeParameters p;
-  p.objective = objective;
-  p.metrics = metrics;
-  p.num_class = classes;
+  p.objective.name = objective;
+  p.metric.names = metrics;
+  p.objective.num_class = classes;
   return p;
 }
 
@@ -27,7 +27,7 @@ std::vector<MetricValue> Measure(const TreeParameters& p, const TreeDataset& dat
                                  const std::vector<double>& scores, int threads = 0) {
   const auto pool = WorkPool::Start("test", threads);
   STRATA_CHECK(pool.ok());
-  const auto metrics = MakeMetrics(p, data, **pool);
+  const auto metrics = MakeMetrics(p.metric, p.objective, data, **pool);
   EXPECT_TRUE(metrics.ok()) << metrics.status().ToString();
   std::vector<MetricValue> values;
   if (!metrics.ok()) return values;
@@ -231,7 +231,7 @@ TEST(TreeMetric, MetricsOfClasses) {
   }
   EXPECT_NEAR(values[2].value, sum / 3, 1e-9);
   EXPECT_NEAR(values[3].value, 1 - wrong / all, 1e-9);
-  p.multi_error_top_k = 2;
+  p.metric.multi_error_top_k = 2;
   values = Measure(p, data, scores);
   EXPECT_EQ(values[1].name, "multi_error@2");
   EXPECT_NEAR(values[1].value, wrong_of_two / all, 1e-9);
@@ -281,7 +281,7 @@ TEST(TreeMetric, AucMuTakesMistakesToBeAsBadAsTheirWeights) {
   const TreeDataset data = LabelledRows(labels, RandomFloats(kRows, 0.1, 2, 2));
   const std::vector<double> scores = RandomNumbers(kRows * kClasses, -1, 2, 3);
   TreeParameters p = Parameters("multiclass", {"auc_mu"}, kClasses);
-  p.auc_mu_weights = {9, 1, 2, 4, 0, 7, 3, 5, 0};  // the first says nothing
+  p.metric.auc_mu_weights = {9, 1, 2, 4, 0, 7, 3, 5, 0};  // the first says nothing
   const double weights[kClasses][kClasses] = {{0, 1, 2}, {4, 0, 7}, {3, 5, 0}};
   double sum = 0;
   for (size_t i = 0; i < kClasses; ++i) {
@@ -311,8 +311,9 @@ TEST(TreeMetric, AucMuTakesMistakesToBeAsBadAsTheirWeights) {
 TEST(TreeMetric, WeightsOfMistakesThatDoNotFitAreNamed) {
   TreeParameters p = Parameters("multiclass", {"auc_mu"}, 2);
   const auto message = [&](std::vector<double> weights) {
-    p.auc_mu_weights = std::move(weights);
-    return std::string(MakeMetrics(p, LabelledRows({0, 1}), *PoolOf(0)).status().message());
+    p.metric.auc_mu_weights = std::move(weights);
+    return std::string(
+        MakeMetrics(p.metric, p.objective, LabelledRows({0, 1}), *PoolOf(0)).status().message());
   };
   EXPECT_EQ(message({0, 1, 1}),
             "auc_mu_weights: expected num_class x num_class = 4 numbers, found 3");
@@ -330,7 +331,7 @@ TEST(TreeMetric, RankMetricsAgainstAllOrders) {
   const std::vector<double> scores = RandomNumbers(labels.size(), -1, 1, 3);
   const TreeDataset data = LabelledRows(labels, weights, begins);
   TreeParameters p = Parameters("lambdarank", {"ndcg", "map"});
-  p.eval_at = {3, 1};
+  p.metric.eval_at = {3, 1};
   const auto values = Measure(p, data, scores);
   ASSERT_EQ(values.size(), 4U);
   const auto dcg = [&](const std::vector<size_t>& order, size_t k) {
@@ -376,7 +377,7 @@ TEST(TreeMetric, RankMetricsAgainstAllOrders) {
 
 TEST(TreeMetric, AQueryWithoutRelevantRowsCountsAsRight) {
   TreeParameters p = Parameters("lambdarank", {"ndcg", "map"});
-  p.eval_at = {2};
+  p.metric.eval_at = {2};
   for (const MetricValue& value : Measure(p, LabelledRows({0, 0}, {}, {0, 2}), {1, 2})) {
     EXPECT_EQ(value.value, 1) << value.name;
   }
@@ -397,7 +398,7 @@ const std::vector<double> kWeightedScores = {
 
 TEST(TreeMetric, AWeightedQueryWithoutAGainCountsAsOneInNdcgAndAsItsWeightInMap) {
   TreeParameters p = Parameters("lambdarank", {"ndcg", "map"});
-  p.eval_at = {1, 3, 5};
+  p.metric.eval_at = {1, 3, 5};
   const auto values = Measure(p, WeightedQueries(), kWeightedScores);
   const double of_lightgbm[] = {0.9176434998, 0.9057501415, 0.9159945227, 1,
                                 0.9255254611, 0.9813813653};
@@ -409,8 +410,8 @@ TEST(TreeMetric, AWeightedQueryWithoutAGainCountsAsOneInNdcgAndAsItsWeightInMap)
 
 TEST(TreeMetric, TheFewestPlacesDecideWhetherAQueryHasAGain) {
   TreeParameters p = Parameters("lambdarank", {"ndcg"});
-  p.eval_at = {1, 3, 5};
-  p.label_gain = {5, 0, 1, 7};
+  p.metric.eval_at = {1, 3, 5};
+  p.objective.label_gain = {5, 0, 1, 7};
   const auto values = Measure(p, WeightedQueries(), std::vector<double>(22, 0));
   const double of_lightgbm[] = {0.6966739746, 0.8133165215, 0.9284973113};
   ASSERT_EQ(values.size(), std::size(of_lightgbm));
@@ -479,7 +480,7 @@ TEST(TreeMetric, WhatDoesNotFitIsNamed) {
   const auto message = [](const TreeParameters& p, const TreeDataset& data) {
     const auto pool = WorkPool::Start("test", 0);
     STRATA_CHECK(pool.ok());
-    const auto metrics = MakeMetrics(p, data, **pool);
+    const auto metrics = MakeMetrics(p.metric, p.objective, data, **pool);
     EXPECT_FALSE(metrics.ok());
     return std::string(metrics.ok() ? "" : metrics.status().message());
   };

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "worker/gbdt/lightgbm/train_conf.h"
+
 namespace strata {
 namespace {
 
@@ -71,7 +73,7 @@ TEST(ModelDifferences, AModelOfNoKnownObjectiveLeavesItToTheParameters) {
 
 TEST(ModelDifferences, OfAJobFileTheKeyIsNamedAsThereWritten) {
   TreeParameters p = ParametersOf("sigmoid = 2\n");
-  p.columns.emplace();
+  p.data.columns.emplace();
   EXPECT_THAT(std::string(CheckNoneContradicts(Binary(), p).message()),
               HasSubstr("gbdt.sigmoid = 2"));
 }

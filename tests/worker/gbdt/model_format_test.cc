@@ -14,6 +14,7 @@ namespace infinite {
 #include "tests/support/golden.h"
 #include "tests/worker/gbdt/category_edges.h"
 #include "tests/worker/gbdt/golden_model.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/tasks/trees/tree_task.h"
 

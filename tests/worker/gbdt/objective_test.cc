@@ -16,7 +16,7 @@ using Loss = std::function<double(double score, double label)>;
 
 struct PointwiseCase {
   std::string name;
-  TreeParameters parameters;
+  ObjectiveParameters parameters;
   double low;  // labels
   double high;
   Loss loss;
@@ -28,8 +28,8 @@ double SizeOf(double x) { return std::fabs(x); }
 
 std::vector<PointwiseCase> PointwiseCases() {
   const auto with = [](const std::string& objective) {
-    TreeParameters p;
-    p.objective = objective;
+    ObjectiveParameters p;
+    p.name = objective;
     return p;
   };
   const Loss one = [](double, double) { return 1.0; };
@@ -80,8 +80,8 @@ std::vector<PointwiseCase> PointwiseCases() {
 TEST(TreeObjective, IntensitiesHaveTheSlopesOfTheirLoss) {
   const std::unique_ptr<WorkPool> pool = PoolOf(0);
   constexpr size_t kRows = 200;
-  TreeParameters p;
-  p.objective = "cross_entropy_lambda";
+  ObjectiveParameters p;
+  p.name = "cross_entropy_lambda";
   for (const bool weighted : {true, false}) {
     const TreeDataset data =
         LabelledRows(RandomFloats(kRows, 0, 1, 1),
@@ -165,8 +165,8 @@ TEST(TreeObjective, MulticlassGradientsAreTheSlopesOfTheLoss) {
   const TreeDataset data = LabelledRows(labels, RandomFloats(kRows, 0.1, 3, 2));
   const std::vector<double> scores = RandomNumbers(kRows * kClasses, -2, 2, 3);
   for (const bool one_vs_all : {false, true}) {
-    TreeParameters p;
-    p.objective = one_vs_all ? "multiclassova" : "multiclass";
+    ObjectiveParameters p;
+    p.name = one_vs_all ? "multiclassova" : "multiclass";
     p.num_class = kClasses;
     const auto loss = [&](const std::vector<double>& s, size_t label) {
       double sum = 0;
@@ -216,8 +216,8 @@ TEST(TreeObjective, ScoresStartWhereAConstantLosesLeast) {
     weighted += static_cast<double>(labels[i]) * weights[i] / 5.5;
   }
   const auto start = [](const std::string& name, const TreeDataset& data) {
-    TreeParameters p;
-    p.objective = name;
+    ObjectiveParameters p;
+    p.name = name;
     p.sigmoid = 2;
     const auto objective = MakeObjective(p, data);
     EXPECT_TRUE(objective.ok()) << objective.status().ToString();
@@ -238,8 +238,8 @@ TEST(TreeObjective, ScoresStartWhereAConstantLosesLeast) {
 }
 
 TEST(TreeObjective, AClassThatIsNotThereNeedsNoTrees) {
-  TreeParameters p;
-  p.objective = "multiclass";
+  ObjectiveParameters p;
+  p.name = "multiclass";
   p.num_class = 3;
   const TreeDataset two_of_three = LabelledRows({0, 2, 2});
   const auto objective = MakeObjective(p, two_of_three);
@@ -318,24 +318,24 @@ TEST(TreeObjective, WeightedPercentilesAreThoseOfThePlainFormula) {
 TEST(TreeObjective, LeavesAreRenewedByThePercentileOfResiduals) {
   const TreeDataset data = LabelledRows({1, 5, 2, 8, 3});
   const std::vector<double> scores = {0, 1, 2, 3, 4};  // residuals 1, 4, 0, 5, -1
-  TreeParameters p;
-  p.objective = "quantile";
+  ObjectiveParameters p;
+  p.name = "quantile";
   p.alpha = 0.75;
   auto objective = std::move(*MakeObjective(p, data));
   ASSERT_TRUE(objective->renews_outputs());
   const std::vector<uint32_t> rows = {0, 1, 2, 3, 4};
   std::vector<Residual> residuals = objective->Residuals(rows, scores);
   EXPECT_NEAR(objective->RenewedOutput(residuals), 4, 1e-12);
-  p.objective = "regression_l1";
+  p.name = "regression_l1";
   objective = std::move(*MakeObjective(p, data));
   residuals = objective->Residuals(std::vector<uint32_t>{1, 3, 4}, scores);
   EXPECT_NEAR(objective->RenewedOutput(residuals), 4, 1e-12);
-  p.objective = "mape";  // weights 1, 1/5, 1/2, 1/8, 1/3: half of them is reached at the residual 1
+  p.name = "mape";  // weights 1, 1/5, 1/2, 1/8, 1/3: half of them is reached at the residual 1
   objective = std::move(*MakeObjective(p, data));
   residuals = objective->Residuals(rows, scores);
   EXPECT_NEAR(objective->RenewedOutput(residuals),
               0 + (2.158333333 / 2 - 0.833333333) / 1 * (1 - 0), 1e-6);
-  p.objective = "huber";
+  p.name = "huber";
   EXPECT_FALSE((*MakeObjective(p, data))->renews_outputs());
 }
 
@@ -345,8 +345,8 @@ TEST(TreeObjective, LambdasAreThoseOfThePairs) {
   const std::vector<float> labels = {0, 2, 1, 0, 3, 1, 0, 1, 1, 2};
   const std::vector<size_t> begins = {0, 6, 10};
   const TreeDataset data = LabelledRows(labels, {}, begins);
-  TreeParameters p;
-  p.objective = "lambdarank";
+  ObjectiveParameters p;
+  p.name = "lambdarank";
   p.lambdarank_norm = false;
   const std::vector<double> scores = RandomNumbers(labels.size(), -1, 1, 5);
   std::vector<double> expected(labels.size());
@@ -388,8 +388,8 @@ TEST(TreeObjective, LambdasAreThoseOfThePairs) {
 
 TEST(TreeObjective, XendcgIsSeededByTheRoundAndSumsToNothing) {
   const TreeDataset data = LabelledRows({0, 2, 1, 0, 3, 1, 0, 1}, {}, {0, 5, 8});
-  TreeParameters p;
-  p.objective = "rank_xendcg";
+  ObjectiveParameters p;
+  p.name = "rank_xendcg";
   const auto objective = MakeObjective(p, data);
   ASSERT_TRUE(objective.ok());
   const std::vector<double> scores = RandomNumbers(8, -1, 1, 5);
@@ -407,9 +407,9 @@ TEST(TreeObjective, XendcgIsSeededByTheRoundAndSumsToNothing) {
 
 // The bounds are LightGBM's, of single precision.
 TEST(TreeObjective, OneClassStartsAtTheBoundOfItsLogarithmAndNeedsNoTrees) {
-  TreeParameters p;
+  ObjectiveParameters p;
   for (const char* name : {"binary", "cross_entropy"}) {
-    p.objective = name;
+    p.name = name;
     const TreeDataset ones = LabelledRows({1, 1, 1});
     const TreeDataset zeros = LabelledRows({0, 0});
     const auto all = MakeObjective(p, ones);
@@ -418,7 +418,7 @@ TEST(TreeObjective, OneClassStartsAtTheBoundOfItsLogarithmAndNeedsNoTrees) {
     ASSERT_TRUE(none.ok()) << none.status().ToString();
     EXPECT_NEAR((*all)->StartScore(0), 34.539575992340879, 1e-13) << name;
     EXPECT_NEAR((*none)->StartScore(0), -34.538776391283193, 1e-13) << name;
-    EXPECT_EQ((*all)->NeedsTrees(0), p.objective == "cross_entropy");
+    EXPECT_EQ((*all)->NeedsTrees(0), p.name == "cross_entropy");
   }
 }
 
@@ -433,8 +433,8 @@ TEST(TreeObjective, SidesOfEachClassWeighAsThoseOfBinary) {
   const TreeDataset classes = LabelledRows(labels, RandomFloats(kRows, 0.1, 3, 2));
   const std::vector<double> scores = RandomNumbers(3 * kRows, -2, 2, 3);
   for (const bool is_unbalance : {true, false}) {
-    TreeParameters p;
-    p.objective = "multiclassova";
+    ObjectiveParameters p;
+    p.name = "multiclassova";
     p.num_class = 3;
     p.sigmoid = 1.5;
     p.is_unbalance = is_unbalance;
@@ -444,7 +444,7 @@ TEST(TreeObjective, SidesOfEachClassWeighAsThoseOfBinary) {
     std::vector<float> gradients(3 * kRows);
     std::vector<float> hessians(3 * kRows);
     (*one_vs_all)->Gradients(scores, 0, *pool, gradients, hessians);
-    p.objective = "binary";
+    p.name = "binary";
     p.num_class = 1;
     for (size_t k = 0; k < 3; ++k) {
       TreeDataset sides = LabelledRows(labels, classes.weights);
@@ -465,10 +465,9 @@ TEST(TreeObjective, SidesOfEachClassWeighAsThoseOfBinary) {
 
 TEST(TreeObjective, LabelsThatDoNotFitAreNamed) {
   const auto message = [](const std::string& name, const TreeDataset& data, int64_t classes = 1) {
-    TreeParameters p;
-    p.objective = name;
+    ObjectiveParameters p;
+    p.name = name;
     p.num_class = classes;
-    p.data = "d";
     const auto objective = MakeObjective(p, data);
     EXPECT_FALSE(objective.ok()) << name;
     EXPECT_EQ(objective.status().code(), StatusCode::kInvalid);
@@ -490,7 +489,9 @@ TEST(TreeObjective, LabelsThatDoNotFitAreNamed) {
   EXPECT_EQ(
       message("multiclassova", LabelledRows({0, 0.5F}), 3),
       "row 2: objective = multiclassova needs whole labels from 0 to 2 (num_class - 1), found 0.5");
-  EXPECT_EQ(message("lambdarank", LabelledRows({0, 1})),
+  TreeDataset without_queries = LabelledRows({0, 1});
+  without_queries.path = "d";
+  EXPECT_EQ(message("lambdarank", without_queries),
             "d: ranking needs queries: give d.query (rows of each query, one a line), or "
             "group_column");
   EXPECT_EQ(

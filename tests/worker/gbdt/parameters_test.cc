@@ -1,14 +1,13 @@
-#include "worker/gbdt/parameters.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <sstream>
 
 #include "tests/worker/text_disk.h"
-#include "worker/gbdt/idle_parameters.h"
-#include "worker/gbdt/parameter_place.h"
-#include "worker/gbdt/parameter_table.h"
+#include "worker/gbdt/lightgbm/idle_parameters.h"
+#include "worker/gbdt/lightgbm/parameter_place.h"
+#include "worker/gbdt/lightgbm/parameter_table.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 
 namespace strata {
 namespace {
@@ -47,13 +46,13 @@ TEST(ParameterTable, EachKeyMeansOneThingAndIsExplained) {
 TEST(LightGbmConf, DefaultsAreLightGbms) {
   const Result<TreeParameters> p = ParseLightGbmConf("", "train.conf", {});
   ASSERT_TRUE(p.ok()) << p.status().ToString();
-  EXPECT_EQ(p->num_leaves, 31);
-  EXPECT_EQ(p->num_iterations, 100);
-  EXPECT_EQ(p->learning_rate, 0.1);
-  EXPECT_EQ(p->binning.max_bin, 255U);
-  EXPECT_EQ(p->binning.min_data_in_leaf, 20);
-  EXPECT_EQ(p->rules.min_sum_hessian_in_leaf, 1e-3);
-  EXPECT_EQ(p->bagging_seed, 3);
+  EXPECT_EQ(p->growth.num_leaves, 31);
+  EXPECT_EQ(p->boosting.num_iterations, 100);
+  EXPECT_EQ(p->boosting.learning_rate, 0.1);
+  EXPECT_EQ(p->data.binning.max_bin, 255U);
+  EXPECT_EQ(p->data.binning.min_data_in_leaf, 20);
+  EXPECT_EQ(p->growth.rules.min_sum_hessian_in_leaf, 1e-3);
+  EXPECT_EQ(p->boosting.bagging_seed, 3);
 }
 
 TEST(LightGbmConf, KeysAliasesCommentsAndOverrides) {
@@ -65,14 +64,14 @@ TEST(LightGbmConf, KeysAliasesCommentsAndOverrides) {
       "5e4\n",
       "train.conf", overrides);
   ASSERT_TRUE(p.ok()) << p.status().ToString();
-  EXPECT_EQ(p->objective, "regression");
-  EXPECT_EQ(p->num_leaves, 7);
-  EXPECT_EQ(p->learning_rate, 0.3);
-  EXPECT_EQ(p->valid, (std::vector<std::string>{"c.tsv"}));
-  EXPECT_EQ(p->metrics, (std::vector<std::string>{"l1", "auc"}));
-  EXPECT_TRUE(p->is_provide_training_metric);
-  EXPECT_EQ(p->eval_at, (std::vector<int64_t>{1, 10}));
-  EXPECT_EQ(p->bin_construct_sample_cnt, 50000);
+  EXPECT_EQ(p->objective.name, "regression");
+  EXPECT_EQ(p->growth.num_leaves, 7);
+  EXPECT_EQ(p->boosting.learning_rate, 0.3);
+  EXPECT_EQ(p->data.valid, (std::vector<std::string>{"c.tsv"}));
+  EXPECT_EQ(p->metric.names, (std::vector<std::string>{"l1", "auc"}));
+  EXPECT_TRUE(p->metric.is_provide_training_metric);
+  EXPECT_EQ(p->metric.eval_at, (std::vector<int64_t>{1, 10}));
+  EXPECT_EQ(p->data.bin_construct_sample_cnt, 50000);
 }
 
 TEST(LightGbmConf, AByteOrderMarkIsNoPartOfTheFirstKey) {
@@ -80,15 +79,15 @@ TEST(LightGbmConf, AByteOrderMarkIsNoPartOfTheFirstKey) {
   disk.files["train.conf"] = "\xef\xbb\xbfnum_leaves = 7\n";
   const Result<TreeParameters> parameters = LoadLightGbmConf(disk, "train.conf", {});
   ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
-  EXPECT_EQ(parameters->num_leaves, 7);
+  EXPECT_EQ(parameters->growth.num_leaves, 7);
 }
 
 TEST(LightGbmConf, ASeedGivesTheOthers) {
   const std::string overrides[] = {"bagging_seed=77"};
   const Result<TreeParameters> p = ParseLightGbmConf("seed = 5\n", "f", overrides);
   ASSERT_TRUE(p.ok());
-  EXPECT_EQ(p->bagging_seed, 77);
-  EXPECT_NE(p->feature_fraction_seed, 2);
+  EXPECT_EQ(p->boosting.bagging_seed, 77);
+  EXPECT_NE(p->growth.feature_fraction_seed, 2);
 }
 
 TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
@@ -229,8 +228,8 @@ TEST(LightGbmConf, TheFirstColumnOfAListSaysWhetherAllAreNames) {
     const auto p = ParseLightGbmConf(
         "categorical_feature = " + value + "\nignore_column = " + value + "\n", "f", {});
     EXPECT_TRUE(p.ok()) << p.status().ToString();
-    EXPECT_EQ(p->categorical_feature, p->ignore_column);
-    return p->ignore_column;
+    EXPECT_EQ(p->data.categorical_feature, p->data.ignore_column);
+    return p->data.ignore_column;
   };
   using Texts = std::vector<std::string>;
   EXPECT_EQ(lists("name:a,b, 3"), (Texts{"name:a", "name:b", "name:3"}));

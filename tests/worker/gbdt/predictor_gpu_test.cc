@@ -10,6 +10,7 @@
 #include "tests/worker/gbdt/golden_model.h"
 #include "tests/worker/gbdt/hard_array.h"
 #include "tests/worker/gbdt/random_model.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/predict/predictor.h"
 #include "worker/tasks/trees/tree_task.h"

@@ -20,8 +20,8 @@ class RanksContinue : public RanksTraining {
   // Trains by as many ranks the rounds that the start lacks.
   Trained GoOn(int world, const RanksCase& c, const std::string& start, int rounds) {
     return Train(world, Conf(c, "tree_learner = data"), [&](TreeParameters* p) {
-      p->input_model = start;
-      p->num_iterations = rounds;
+      p->task.input_model = start;
+      p->boosting.num_iterations = rounds;
     });
   }
 };
@@ -66,9 +66,9 @@ TEST_F(RanksContinue, RefitGivesTheSameLeavesForAnyNumberOfRanks) {
     const auto refit = [&](int world, const char* learner) {
       return Train(world, Conf(c, fmt::format("tree_learner = {}", learner)),
                    [&](TreeParameters* p) {
-                     p->task = "refit";
-                     p->data = p->valid[0];
-                     p->input_model = start;
+                     p->task.name = "refit";
+                     p->data.path = p->data.valid[0];
+                     p->task.input_model = start;
                    });
     };
     const Trained alone = refit(1, "serial");
@@ -112,12 +112,13 @@ TEST_F(RanksContinue, ACallersObjectiveGivesOneModel) {
       const auto parameters = ParseLightGbmConf(Conf(c, "tree_learner = data"), "train.conf", {});
       const auto pool = WorkPool::Start("test", 1);
       ASSERT_TRUE(parameters.ok() && pool.ok());
-      const auto rows = TextRows::Open(RealDisk(), parameters->data, {});
+      const auto rows = TextRows::Open(RealDisk(), parameters->data.path, {});
       ASSERT_TRUE(rows.ok());
       Group* const others = world == 1 ? nullptr : &group;
-      const auto data = LoadTreeDataset(
-          RealDisk(), **rows, parameters->data,
-          {.binning = parameters->binning, .categorical = {}, .group = others}, nullptr, **pool);
+      const auto data =
+          LoadTreeDataset(RealDisk(), **rows, parameters->data.path,
+                          {.binning = parameters->data.binning, .categorical = {}, .group = others},
+                          nullptr, **pool);
       ASSERT_TRUE(data.ok()) << data.status().ToString();
       const auto booster =
           Booster::Make(*parameters, *data, {}, **pool, 2, nullptr, others,

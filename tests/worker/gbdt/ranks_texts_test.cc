@@ -50,8 +50,8 @@ class RanksTexts : public RanksTraining {
     } else {
       spec.ignore = {"query"};
     }
-    p->columns = spec;
-    p->categorical_feature = {"1", "3"};
+    p->data.columns = spec;
+    p->data.categorical_feature = {"1", "3"};
   }
 
   Trained TrainJob(
@@ -95,8 +95,8 @@ TEST_F(RanksTexts, TrainingGoesOnFromAModelOfTexts) {
   WriteWholeFile(folder_.File("start.txt"), snapshot);
   const auto go_on = [&](int world) {
     return TrainJob(world, conf + "tree_learner = data\n", false, [&](TreeParameters* p) {
-      p->input_model = folder_.File("start.txt");
-      p->num_iterations = 3;
+      p->task.input_model = folder_.File("start.txt");
+      p->boosting.num_iterations = 3;
     });
   };
   const auto trees = [](const std::string& model) {
@@ -159,8 +159,8 @@ TEST_F(RanksTexts, BadRowsDoNotShiftSideFiles) {
   ASSERT_TRUE(good.status.ok()) << good.status.ToString();
   write(true);
   for (const int world : {1, 2, 3}) {
-    const Trained bad = TrainJob(world, conf, false,
-                                 [](TreeParameters* p) { p->columns->format.bad_share_max = 0.5; });
+    const Trained bad = TrainJob(
+        world, conf, false, [](TreeParameters* p) { p->data.columns->format.bad_share_max = 0.5; });
     ASSERT_TRUE(bad.status.ok()) << bad.status.ToString();
     EXPECT_EQ(bad.model, good.model) << world << " ranks";
   }
@@ -176,15 +176,15 @@ TEST_F(RanksTexts, APredictionOfABadRowIsNan) {
   auto p = ParseLightGbmConf("task = predict\npredict_contrib = true\n", "conf", {});
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   SetColumns(&*p, false);
-  p->columns->format.bad_share_max = 0.9;
-  p->data = folder_.File("rows.csv");
-  p->input_model = folder_.File("model.txt");
-  p->output_result = folder_.File("out");
+  p->data.columns->format.bad_share_max = 0.9;
+  p->data.path = folder_.File("rows.csv");
+  p->task.input_model = folder_.File("model.txt");
+  p->task.output_result = folder_.File("out");
   const auto result = RunAs(nullptr, *p);
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   EXPECT_EQ(result->rows, 6U) << "the header that is repeated has its line, too";
   EXPECT_EQ(result->bad_rows, 3U);
-  std::istringstream lines(ReadWholeFile(p->output_result));
+  std::istringstream lines(ReadWholeFile(p->task.output_result));
   std::vector<bool> nan;
   for (std::string line; std::getline(lines, line);) {
     nan.push_back(line == "nan\tnan\tnan\tnan\tnan");
@@ -201,7 +201,7 @@ TEST_F(RanksTexts, RanksWithOtherColumnsAreNamed) {
     auto parameters = ParseLightGbmConf(Conf(kCase, "tree_learner = data"), "train.conf", {});
     ASSERT_TRUE(parameters.ok());
     SetColumns(&*parameters, false);
-    if (group.rank() == 1) parameters->columns->features[1].kind = FeatureKind::kNumeric;
+    if (group.rank() == 1) parameters->data.columns->features[1].kind = FeatureKind::kNumeric;
     const auto result = RunAs(&group, *parameters);
     ASSERT_FALSE(result.ok());
     EXPECT_THAT(result.status().message(), HasSubstr("rank 0 has 'feature 1 = town, categorical', "

@@ -13,6 +13,7 @@
 #include "base/thread/mutex.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/gbdt/rank_world.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/tasks/trees/tree_task.h"
 
 namespace strata {

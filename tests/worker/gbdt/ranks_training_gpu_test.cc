@@ -43,7 +43,7 @@ TEST_F(RanksTrainingGpu, TheModelIsThatOfTheCpuWhoeverHasAGpu) {
       std::atomic<int> ranks = 0;
       const Trained together =
           Train(mixed ? 3 : 2, Conf(c, "tree_learner = data"), [&](TreeParameters* p) {
-            p->device_type = mixed && ranks.fetch_add(1) == 1 ? "cpu" : "cuda";
+            p->machine.device_type = mixed && ranks.fetch_add(1) == 1 ? "cpu" : "cuda";
           });
       ASSERT_TRUE(together.status.ok()) << together.status.ToString();
       EXPECT_EQ(together.model, alone.model);

@@ -106,9 +106,9 @@ TEST_F(RanksTraining, SeveralLeavesShareAMessage) {
         auto parameters =
             ParseLightGbmConf(Conf(c, fmt::format("tree_learner = {}", learner)), "train.conf", {});
         ASSERT_TRUE(parameters.ok());
-        parameters->num_iterations = 1;
-        parameters->num_leaves = leaves;
-        parameters->rules.min_data_in_leaf = 2;
+        parameters->boosting.num_iterations = 1;
+        parameters->growth.num_leaves = leaves;
+        parameters->growth.rules.min_data_in_leaf = 2;
         const auto result = RunAs(&group, *parameters);
         EXPECT_TRUE(result.ok()) << result.status().ToString();
         calls[static_cast<size_t>(r)] = counted.calls();
@@ -163,8 +163,8 @@ TEST_F(RanksTraining, FilesOfTheirOwnAreTheirPartsOfTheRows) {
     auto parameters =
         ParseLightGbmConf(Conf(c, "tree_learner = data\npre_partition = true"), "train.conf", {});
     ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
-    parameters->data = folder_.File(fmt::format("train.{}", group.rank()));
-    parameters->valid = {folder_.File(fmt::format("valid.{}", group.rank()))};
+    parameters->data.path = folder_.File(fmt::format("train.{}", group.rank()));
+    parameters->data.valid = {folder_.File(fmt::format("valid.{}", group.rank()))};
     const auto result = RunAs(&group, *parameters);
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     ExpectSame(result->evaluations, alone.evaluations);

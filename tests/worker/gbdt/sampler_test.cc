@@ -44,7 +44,7 @@ class SamplerTest : public testing::Test {
         .rows = std::vector<uint32_t>(kRows), .gradients = gradients_, .hessians = hessians_};
     std::iota(sample.rows.begin(), sample.rows.end(), 0U);
     STRATA_ASSIGN(const std::unique_ptr<RowSampler> sampler,
-                  MakeRowSampler(ParametersOf(conf), *data_.data));
+                  MakeRowSampler(ParametersOf(conf).boosting, *data_.data));
     sampler->Sample(round, pool, sample.gradients, sample.hessians, &sample.rows);
     return sample;
   }

@@ -13,8 +13,8 @@
 #include "tests/worker/text_disk.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/tree_model.h"
-#include "worker/gbdt/parameters.h"
 
 namespace strata {
 

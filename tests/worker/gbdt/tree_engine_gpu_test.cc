@@ -10,8 +10,9 @@
 #include "worker/gbdt/data/npy_rows.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/engine/tree_engine.h"
-#include "worker/gbdt/growth_parameters.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/parameters/growth_parameters.h"
 
 namespace strata {
 namespace {
@@ -44,11 +45,11 @@ std::string Rows(int classes, bool real, uint64_t seed = 5, size_t rows = kRows)
 // The metrics after each round and the model.
 Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::string& device,
                           int64_t gpus = 1, std::span<const TreeDataset* const> valid = {}) {
-  p.device_type = device;
-  p.num_gpu = gpus;
-  p.is_provide_training_metric = true;
+  p.machine.device_type = device;
+  p.machine.num_gpu = gpus;
+  p.metric.is_provide_training_metric = true;
   BoosterStart start;
-  if (!p.forcedsplits_filename.empty()) start.forced_splits = kForced;
+  if (!p.growth.forcedsplits_filename.empty()) start.forced_splits = kForced;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
   STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                 Booster::Make(p, data, valid, *pool, 2, nullptr, nullptr, std::move(start)));
@@ -102,8 +103,8 @@ Result<TreeDataset> Load(TextDisk& disk, const std::string& path, const TreePara
                          std::shared_ptr<const FeatureBinning> features) {
   STRATA_ASSIGN(const std::unique_ptr<TextRows> source, TextRows::Open(disk, path, {}));
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
-  DatasetOptions options = {.binning = p.binning, .categorical = p.categorical_feature};
-  options.classes = static_cast<size_t>(p.num_class);
+  DatasetOptions options = {.binning = p.data.binning, .categorical = p.data.categorical_feature};
+  options.classes = static_cast<size_t>(p.objective.num_class);
   return LoadTreeDataset(disk, *source, path, options, std::move(features), *pool);
 }
 
@@ -112,17 +113,17 @@ TEST(TreeEngineGpus, ThoseThatAreListedGrowTheTrees) {
   TextDisk disk;
   disk.files["d"] = Rows(2, false);
   TreeParameters p;
-  p.objective = "binary";
+  p.objective.name = "binary";
   const Result<TreeDataset> data = Load(disk, "d", p, nullptr);
   ASSERT_TRUE(data.ok()) << data.status().ToString();
   const Result<std::string> cpu = Train(*data, p, "cpu");
   ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
-  p.gpu_device_id_list = {0, 0};
+  p.machine.gpu_device_id_list = {0, 0};
   const Result<std::string> gpu = Train(*data, p, "cuda", 2);
   if (gpu.status().code() == StatusCode::kNotFound) GTEST_SKIP() << gpu.status().message();
   ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
   EXPECT_EQ(*gpu, *cpu);
-  p.gpu_device_id_list = {99};
+  p.machine.gpu_device_id_list = {99};
   EXPECT_TRUE(Train(*data, p, "cuda", 2).status().message().starts_with("GPU 99 is not there"));
 }
 
@@ -154,7 +155,7 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   EXPECT_NE(gpu->find("valid_1 "), std::string::npos);
   EXPECT_NE(gpu->find("split_feature="), std::string::npos);
   const Result<std::string> two = Train(*data, *parameters, "cuda", 2, validation);
-  if (const char* const what = GrowsOnHost(*parameters); what != nullptr) {
+  if (const char* const what = GrowsOnHost(parameters->growth); what != nullptr) {
     EXPECT_EQ(two.status().message(),
               fmt::format("num_gpu = 2 with {}: such trees grow on the host, with the rows on one "
                           "GPU; leave num_gpu out",

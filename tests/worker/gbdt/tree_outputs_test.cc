@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/closed_folders.h"
+#include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/tasks/trees/tree_task.h"
 
 namespace strata {

@@ -7,15 +7,15 @@
 namespace strata {
 namespace {
 
-MonotoneMethod MonotoneMethodOf(const TreeParameters& p) {
+MonotoneMethod MonotoneMethodOf(const GrowthParameters& p) {
   if (p.monotone_constraints_method == "intermediate") return MonotoneMethod::kIntermediate;
   const bool is_advanced = p.monotone_constraints_method == "advanced";
   return is_advanced ? MonotoneMethod::kAdvanced : MonotoneMethod::kBasic;
 }
 
-GrowerOptions GrowerOptionsOf(const TreeParameters& p, const EngineOptions& options,
-                              std::vector<ForcedSplit> forced, UnmadeSplits* unmade,
-                              GpuLeaves* gpu) {
+GrowerOptions GrowerOptionsOf(const EngineOptions& options, std::vector<ForcedSplit> forced,
+                              UnmadeSplits* unmade, GpuLeaves* gpu) {
+  const GrowthParameters& p = options.growth;
   return {.rules = p.rules,
           .num_leaves = static_cast<size_t>(p.num_leaves),
           .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
@@ -42,19 +42,19 @@ TreeLearner LearnerOf(const std::string& name) {
 
 class CpuEngine : public TreeEngine {
  public:
-  CpuEngine(const TreeParameters& p, const TreeDataset& data, std::vector<FeatureShape> shapes,
+  CpuEngine(const TreeDataset& data, std::vector<FeatureShape> shapes,
             std::vector<ForcedSplit> forced, WorkPool& pool, const EngineOptions& options,
             std::unique_ptr<GpuLeaves> gpu)
       : gpu_(std::move(gpu)),
         unmade_(forced),
         shapes_(std::move(shapes)),
         exchange_(MakeExchange(options.group, data.bins, shapes_,
-                               {.learner = LearnerOf(p.tree_learner),
+                               {.learner = LearnerOf(options.machine.tree_learner),
                                 .levels = options.levels,
-                                .top_k = static_cast<size_t>(p.top_k),
-                                .rules = p.rules})),
+                                .top_k = static_cast<size_t>(options.machine.top_k),
+                                .rules = options.growth.rules})),
         grower_(data.bins, shapes_,
-                GrowerOptionsOf(p, options, std::move(forced), &unmade_, gpu_.get()), pool,
+                GrowerOptionsOf(options, std::move(forced), &unmade_, gpu_.get()), pool,
                 *exchange_) {}
 
   Result<EngineTree> Grow(const FixedGradients& gradients, const GradientUnits& units,
@@ -76,15 +76,14 @@ class CpuEngine : public TreeEngine {
 
 }  // namespace
 
-Result<std::unique_ptr<TreeEngine>> MakeCpuEngine(const TreeParameters& parameters,
-                                                  const TreeDataset& data, WorkPool& pool,
+Result<std::unique_ptr<TreeEngine>> MakeCpuEngine(const TreeDataset& data, WorkPool& pool,
                                                   const EngineOptions& options,
                                                   std::unique_ptr<GpuLeaves> gpu) {
-  STRATA_ASSIGN(std::vector<FeatureShape> shapes, RuledShapes(parameters, *data.features));
+  STRATA_ASSIGN(std::vector<FeatureShape> shapes, RuledShapes(options.growth, *data.features));
   STRATA_ASSIGN(std::vector<ForcedSplit> forced,
-                ReadForcedSplits(options.forced_splits, parameters, *data.features, shapes));
+                ReadForcedSplits(options.forced_splits, options.growth, *data.features, shapes));
   return std::unique_ptr<TreeEngine>(std::make_unique<CpuEngine>(
-      parameters, data, std::move(shapes), std::move(forced), pool, options, std::move(gpu)));
+      data, std::move(shapes), std::move(forced), pool, options, std::move(gpu)));
 }
 
 }  // namespace strata

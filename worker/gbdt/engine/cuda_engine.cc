@@ -11,7 +11,7 @@ namespace {
 
 class CudaEngine : public TreeEngine {
  public:
-  CudaEngine(int device, const TreeParameters& p, const TreeDataset& data, PhaseTimes* phases,
+  CudaEngine(int device, const GrowthParameters& p, const TreeDataset& data, PhaseTimes* phases,
              std::unique_ptr<GpuTrees> trees)
       : device_(device),
         phases_(phases),
@@ -104,8 +104,9 @@ class CudaEngine : public TreeEngine {
 }  // namespace
 
 Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
-                                                   const TreeParameters& p, const TreeDataset& data,
-                                                   PhaseTimes* phases) {
+                                                   const TreeDataset& data,
+                                                   const EngineOptions& options) {
+  const GrowthParameters& p = options.growth;
   STRATA_ASSIGN(const std::vector<FeatureShape> shapes, RuledShapes(p, *data.features));
   const GpuTreeOptions of_trees = {
       .rules = p.rules,
@@ -117,8 +118,8 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
       .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
       .extra_trees = p.extra_trees,
       .extra_seed = static_cast<uint64_t>(p.extra_seed),
-      .classes = static_cast<size_t>(p.num_class),
-      .keeps_rows = p.renews_leaves(),
+      .classes = options.classes,
+      .keeps_rows = options.renews_leaves,
       .query_begins = data.query_begins};
   Result<std::unique_ptr<GpuTrees>> trees =
       GpuTrees::Open(devices, data.bins, shapes, of_trees, data.gpu_bins);
@@ -127,7 +128,7 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
   }
   STRATA_TRY(trees.status());
   return std::unique_ptr<TreeEngine>(
-      std::make_unique<CudaEngine>(devices[0], p, data, phases, std::move(*trees)));
+      std::make_unique<CudaEngine>(devices[0], p, data, options.phases, std::move(*trees)));
 }
 
 }  // namespace strata

@@ -9,14 +9,13 @@
 namespace strata {
 
 // On the host; unless `gpu` is null, that has the rows.
-Result<std::unique_ptr<TreeEngine>> MakeCpuEngine(const TreeParameters& parameters,
-                                                  const TreeDataset& data, WorkPool& pool,
+Result<std::unique_ptr<TreeEngine>> MakeCpuEngine(const TreeDataset& data, WorkPool& pool,
                                                   const EngineOptions& options,
                                                   std::unique_ptr<GpuLeaves> gpu = nullptr);
 
-// On GPUs of this machine, for one rank. `phases`, unless null, hears of gradients.
+// On GPUs of this machine, for one rank.
 Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
-                                                   const TreeParameters& parameters,
-                                                   const TreeDataset& data, PhaseTimes* phases);
+                                                   const TreeDataset& data,
+                                                   const EngineOptions& options);
 
 }  // namespace strata

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "worker/gbdt/growth_parameters.h"
+#include "worker/gbdt/parameters/interaction_sets.h"
 
 namespace strata {
 namespace {
@@ -15,7 +15,7 @@ Status CheckLength(const char* name, size_t found, size_t features) {
                              features, found));
 }
 
-Status CheckMonotone(const TreeParameters& p, const FeatureBinning& features) {
+Status CheckMonotone(const GrowthParameters& p, const FeatureBinning& features) {
   for (size_t f = 0; f < p.monotone_constraints.size(); ++f) {
     if (p.monotone_constraints[f] == 0 || !features.mappers[f].shape().categorical) continue;
     return Invalid(
@@ -27,7 +27,7 @@ Status CheckMonotone(const TreeParameters& p, const FeatureBinning& features) {
 }
 
 // Of each feature, the sets it is in.
-Result<std::vector<uint64_t>> SetsOfFeatures(const TreeParameters& p, size_t features) {
+Result<std::vector<uint64_t>> SetsOfFeatures(const GrowthParameters& p, size_t features) {
   STRATA_ASSIGN(const auto sets, InteractionSets(p.interaction_constraints));
   if (sets.empty()) return std::vector<uint64_t>(features, ~uint64_t{0});
   std::vector<uint64_t> of_feature(features, 0);
@@ -46,14 +46,13 @@ Result<std::vector<uint64_t>> SetsOfFeatures(const TreeParameters& p, size_t fea
 
 }  // namespace
 
-Status CheckFeatureRules(const TreeParameters& p, size_t features) {
+Status CheckFeatureRules(const GrowthParameters& p, size_t features) {
   STRATA_TRY(CheckLength("monotone_constraints", p.monotone_constraints.size(), features));
   STRATA_TRY(CheckLength("feature_contri", p.feature_contri.size(), features));
-  STRATA_TRY(CheckLength("max_bin_by_feature", p.max_bin_by_feature.size(), features));
   return SetsOfFeatures(p, features).status();
 }
 
-Result<std::vector<FeatureShape>> RuledShapes(const TreeParameters& p,
+Result<std::vector<FeatureShape>> RuledShapes(const GrowthParameters& p,
                                               const FeatureBinning& features) {
   STRATA_TRY(CheckFeatureRules(p, features.names.size()));
   STRATA_TRY(CheckMonotone(p, features));

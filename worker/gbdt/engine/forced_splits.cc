@@ -23,7 +23,7 @@ bool IsAbsent(const json& node, const char* child) {
 
 class Reader {
  public:
-  Reader(const TreeParameters& p, const FeatureBinning& features,
+  Reader(const GrowthParameters& p, const FeatureBinning& features,
          std::span<const FeatureShape> shapes)
       : p_(p), features_(features), shapes_(shapes) {}
 
@@ -127,7 +127,7 @@ class Reader {
     return static_cast<int32_t>(due_.size() - 1);
   }
 
-  const TreeParameters& p_;
+  const GrowthParameters& p_;
   const FeatureBinning& features_;
   const std::span<const FeatureShape> shapes_;
   std::vector<Due> due_;  // level by level
@@ -136,7 +136,7 @@ class Reader {
 
 }  // namespace
 
-Result<std::vector<ForcedSplit>> ReadForcedSplits(std::string_view text, const TreeParameters& p,
+Result<std::vector<ForcedSplit>> ReadForcedSplits(std::string_view text, const GrowthParameters& p,
                                                   const FeatureBinning& features,
                                                   std::span<const FeatureShape> shapes) {
   if (p.forcedsplits_filename.empty()) return std::vector<ForcedSplit>{};

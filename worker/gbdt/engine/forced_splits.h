@@ -9,7 +9,7 @@
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/grower/grower.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/growth_parameters.h"
 
 namespace strata {
 
@@ -17,7 +17,7 @@ namespace strata {
 // absent; features by their numbers of all, categories as thresholds. `shapes`: RuledShapes.
 // kInvalid: what stands there instead, a feature that cannot be split, more splits than num_leaves
 // or more levels than max_depth allow, or features that interaction_constraints keeps apart.
-Result<std::vector<ForcedSplit>> ReadForcedSplits(std::string_view json, const TreeParameters& p,
+Result<std::vector<ForcedSplit>> ReadForcedSplits(std::string_view json, const GrowthParameters& p,
                                                   const FeatureBinning& features,
                                                   std::span<const FeatureShape> shapes);
 

@@ -17,7 +17,8 @@
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/objective/objective.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/growth_parameters.h"
+#include "worker/gbdt/parameters/machine_parameters.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/quantise.h"
 
@@ -88,18 +89,21 @@ class TreeEngine {
 };
 
 struct EngineOptions {
+  const GrowthParameters& growth;
+  const MachineParameters& machine;
   size_t threads = 1;                   // of the pool
   PhaseTimes* phases = nullptr;         // unless null, hears what the time goes to
   Group* group = nullptr;               // unless null, its ranks grow trees together
+  size_t classes = 1;                   // whose trees a round adds
   int64_t levels = 0;                   // no gradient is stored as a larger integer
+  bool renews_leaves = false;           // SumLeaves will be called
   std::string_view forced_splits = {};  // the text of forcedsplits_filename, where that is given
 };
 
-// As the parameters say; they, the data and the pool outlive it. kNotFound: there is no such GPU;
-// kRefused: its memory is too small; kInvalid: what a GPU does not do. With device = auto the CPU
-// takes over then.
-Result<std::unique_ptr<TreeEngine>> MakeTreeEngine(const TreeParameters& parameters,
-                                                   const TreeDataset& data, WorkPool& pool,
+// As the options say; what they refer to, the data and the pool outlive it. kNotFound: there is no
+// such GPU; kRefused: its memory is too small; kInvalid: what a GPU does not do. With device = auto
+// the CPU takes over then.
+Result<std::unique_ptr<TreeEngine>> MakeTreeEngine(const TreeDataset& data, WorkPool& pool,
                                                    const EngineOptions& options);
 
 }  // namespace strata

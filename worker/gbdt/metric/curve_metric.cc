@@ -130,11 +130,11 @@ class MistakeCosts {
 // and D. Page, "AUC-mu", ICML 2019); by the difference of their scores, if mistakes are all alike.
 class AucMu : public TreeMetric {
  public:
-  AucMu(const TreeDataset& data, WorkPool& pool, const TreeParameters& p)
+  AucMu(const TreeDataset& data, WorkPool& pool, int64_t classes, std::vector<double> weights)
       : data_(data),
         pool_(pool),
-        classes_(static_cast<size_t>(p.num_class)),
-        costs_(p.auc_mu_weights, classes_) {}
+        classes_(static_cast<size_t>(classes)),
+        costs_(std::move(weights), classes_) {}
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
     const size_t rows = data_.rows();
@@ -231,13 +231,16 @@ class AucMu : public TreeMetric {
 
 }  // namespace
 
-std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name, const TreeParameters& p,
+std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name, const MetricParameters& p,
+                                            const ObjectiveParameters& objective,
                                             const TreeDataset& data, WorkPool& pool) {
   if (name == "auc") return std::make_unique<CurveMetric>(data, pool, name, CurveArea::kRoc);
   if (name == "average_precision") {
     return std::make_unique<CurveMetric>(data, pool, name, CurveArea::kPrecision);
   }
-  if (name == "auc_mu") return std::make_unique<AucMu>(data, pool, p);
+  if (name == "auc_mu") {
+    return std::make_unique<AucMu>(data, pool, objective.num_class, p.auc_mu_weights);
+  }
   return nullptr;
 }
 

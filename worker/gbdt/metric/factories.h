@@ -13,15 +13,19 @@ namespace strata {
 // cross_entropy, cross_entropy_lambda, kullback_leibler, multi_logloss, multi_error, accuracy
 // (ours: the share of rows that neither binary_error nor multi_error counts); of gamma_deviance the
 // sum.
-std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& parameters,
+std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name,
+                                          const MetricParameters& parameters,
+                                          const ObjectiveParameters& objective,
                                           const TreeDataset& data, WorkPool& pool);
 // auc, average_precision, auc_mu.
 std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name,
-                                            const TreeParameters& parameters,
+                                            const MetricParameters& parameters,
+                                            const ObjectiveParameters& objective,
                                             const TreeDataset& data, WorkPool& pool);
 // ndcg, map. kInvalid: no queries, labels without a gain.
 Result<std::unique_ptr<TreeMetric>> MakeRankMetric(const std::string& name,
-                                                   const TreeParameters& parameters,
+                                                   const MetricParameters& parameters,
+                                                   const ObjectiveParameters& objective,
                                                    const TreeDataset& data, WorkPool& pool);
 
 }  // namespace strata

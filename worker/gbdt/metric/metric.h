@@ -10,7 +10,8 @@
 #include "kernels/tree/metric/gpu_metrics.h"
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/metric_parameters.h"
+#include "worker/gbdt/parameters/objective_parameters.h"
 
 namespace strata {
 
@@ -37,9 +38,10 @@ class TreeMetric {
                                                          const double* scores) const = 0;
 };
 
-// What parameters.metrics asks for, or what belongs to the objective. kInvalid: a metric that is
+// What the parameters name, or what belongs to the objective. kInvalid: a metric that is
 // not known, or does not fit the objective or the data.
-Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameters& parameters,
+Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const MetricParameters& parameters,
+                                                             const ObjectiveParameters& objective,
                                                              const TreeDataset& data,
                                                              WorkPool& pool);
 

@@ -16,7 +16,7 @@ constexpr size_t kPiece = 64;  // queries of one thread at a time
 // ndcg, one without a gain counts as 1 whatever it weighs, in LightGBM, too.
 class RankMetric : public TreeMetric {
  public:
-  RankMetric(const TreeParameters& p, const TreeDataset& data, WorkPool& pool, LabelGains gains,
+  RankMetric(const MetricParameters& p, const TreeDataset& data, WorkPool& pool, LabelGains gains,
              QueryGain what)
       : data_(data), pool_(pool), gains_(std::move(gains)), eval_at_(p.eval_at), what_(what) {
     std::ranges::sort(eval_at_);
@@ -142,9 +142,11 @@ class RankMetric : public TreeMetric {
 
 }  // namespace
 
-Result<std::unique_ptr<TreeMetric>> MakeRankMetric(const std::string& name, const TreeParameters& p,
+Result<std::unique_ptr<TreeMetric>> MakeRankMetric(const std::string& name,
+                                                   const MetricParameters& p,
+                                                   const ObjectiveParameters& objective,
                                                    const TreeDataset& data, WorkPool& pool) {
-  STRATA_ASSIGN(LabelGains gains, LabelGains::Make(p, data));
+  STRATA_ASSIGN(LabelGains gains, LabelGains::Make(objective.label_gain, data));
   return std::unique_ptr<TreeMetric>(std::make_unique<RankMetric>(
       p, data, pool, std::move(gains), name == "ndcg" ? QueryGain::kDcg : QueryGain::kPrecision));
 }

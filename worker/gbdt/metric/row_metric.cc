@@ -101,19 +101,20 @@ class RowMetric : public TreeMetric {
   mutable std::optional<double> squares_of_labels_;
 };
 
-ScoreMeaning MeaningOf(const TreeParameters& p) {
+ScoreMeaning MeaningOf(const ObjectiveParameters& objective) {
   static const std::map<std::string, ScoreMeaning> kMeanings = {
       {"binary", ScoreMeaning::kSigmoid},        {"multiclassova", ScoreMeaning::kSigmoid},
       {"cross_entropy", ScoreMeaning::kSigmoid}, {"multiclass", ScoreMeaning::kSoftmax},
       {"poisson", ScoreMeaning::kExp},           {"gamma", ScoreMeaning::kExp},
       {"tweedie", ScoreMeaning::kExp},           {"cross_entropy_lambda", ScoreMeaning::kSoftplus}};
-  if (p.objective == "regression" && p.reg_sqrt) return ScoreMeaning::kSigned;
-  const auto found = kMeanings.find(p.objective);
+  if (objective.name == "regression" && objective.reg_sqrt) return ScoreMeaning::kSigned;
+  const auto found = kMeanings.find(objective.name);
   return found == kMeanings.end() ? ScoreMeaning::kNumber : found->second;
 }
 
 // Its kind and that kind's parameter; none for a name that is not there.
-std::optional<RowLoss> LossOf(const std::string& name, const TreeParameters& p) {
+std::optional<RowLoss> LossOf(const std::string& name, const MetricParameters& p,
+                              const ObjectiveParameters& objective) {
   static const std::map<std::string, RowLossKind> kKinds = {
       {"l2", RowLossKind::kL2},
       {"rmse", RowLossKind::kL2},
@@ -138,13 +139,13 @@ std::optional<RowLoss> LossOf(const std::string& name, const TreeParameters& p) 
   const auto found = kKinds.find(name);
   if (found == kKinds.end()) return std::nullopt;
   RowLoss loss{.kind = found->second,
-               .meaning = MeaningOf(p),
-               .classes = static_cast<uint32_t>(p.num_class),
-               .sigmoid = p.objective == "cross_entropy" ? 1 : p.sigmoid};
-  if (name == "accuracy" && p.num_class > 1) loss.kind = RowLossKind::kMultiRight;
-  if (name == "quantile" || name == "huber") loss.parameter = p.alpha;
-  if (name == "fair") loss.parameter = p.fair_c;
-  if (name == "tweedie") loss.parameter = p.tweedie_variance_power;
+               .meaning = MeaningOf(objective),
+               .classes = static_cast<uint32_t>(objective.num_class),
+               .sigmoid = objective.name == "cross_entropy" ? 1 : objective.sigmoid};
+  if (name == "accuracy" && objective.num_class > 1) loss.kind = RowLossKind::kMultiRight;
+  if (name == "quantile" || name == "huber") loss.parameter = objective.alpha;
+  if (name == "fair") loss.parameter = objective.fair_c;
+  if (name == "tweedie") loss.parameter = objective.tweedie_variance_power;
   if (loss.kind == RowLossKind::kMultiRight) loss.parameter = 1;
   if (name == "multi_error") loss.parameter = static_cast<double>(p.multi_error_top_k);
   return loss;
@@ -152,9 +153,10 @@ std::optional<RowLoss> LossOf(const std::string& name, const TreeParameters& p) 
 
 }  // namespace
 
-std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& p,
+std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const MetricParameters& p,
+                                          const ObjectiveParameters& objective,
                                           const TreeDataset& data, WorkPool& pool) {
-  const std::optional<RowLoss> loss = LossOf(name, p);
+  const std::optional<RowLoss> loss = LossOf(name, p, objective);
   if (!loss.has_value()) return nullptr;
   std::string shown = name;
   if (name == "multi_error" && p.multi_error_top_k > 1) {

@@ -25,9 +25,9 @@ class RandomForest : public BoostingMode {
 
 }  // namespace
 
-std::unique_ptr<BoostingMode> MakeBoostingMode(const TreeParameters& p, uint64_t first_round) {
-  if (p.boosting == "dart") return std::make_unique<Dart>(p, first_round);
-  if (p.boosting == "rf") return std::make_unique<RandomForest>();
+std::unique_ptr<BoostingMode> MakeBoostingMode(const BoostingParameters& p, uint64_t first_round) {
+  if (p.mode == "dart") return std::make_unique<Dart>(p, first_round);
+  if (p.mode == "rf") return std::make_unique<RandomForest>();
   return std::make_unique<GradientBoosting>(p.learning_rate);
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/boosting_parameters.h"
 
 namespace strata {
 
@@ -33,7 +33,7 @@ class BoostingMode {
 };
 
 // `first_round`: that many iterations were there before.
-std::unique_ptr<BoostingMode> MakeBoostingMode(const TreeParameters& parameters,
+std::unique_ptr<BoostingMode> MakeBoostingMode(const BoostingParameters& parameters,
                                                uint64_t first_round);
 
 }  // namespace strata

@@ -7,7 +7,7 @@
 
 namespace strata {
 
-Dart::Dart(const TreeParameters& p, uint64_t first_round)
+Dart::Dart(const BoostingParameters& p, uint64_t first_round)
     : learning_rate_(p.learning_rate),
       drop_rate_(p.drop_rate),
       skip_drop_(p.skip_drop),

@@ -10,7 +10,7 @@ namespace strata {
 class Dart : public BoostingMode {
  public:
   // Only trees from `first_round` on are ever dropped: what they weigh is known of them alone.
-  Dart(const TreeParameters& parameters, uint64_t first_round);
+  Dart(const BoostingParameters& parameters, uint64_t first_round);
 
   RoundPlan Plan(uint64_t round) override;
   bool drops() const override { return true; }

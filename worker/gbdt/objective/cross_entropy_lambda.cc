@@ -70,16 +70,16 @@ class CrossEntropyLambda : public TreeObjective {
 
 }  // namespace
 
-Result<std::unique_ptr<TreeObjective>> MakeCrossEntropyLambda(const TreeParameters& p,
+Result<std::unique_ptr<TreeObjective>> MakeCrossEntropyLambda(const ObjectiveParameters& p,
                                                               const TreeDataset& data) {
   for (size_t row = 0; row < data.rows(); ++row) {
     if (!(data.labels[row] >= 0 && data.labels[row] <= 1)) {
       return Invalid(fmt::format("{}: objective = {} needs labels from 0 to 1, found {}",
-                                 data.WhereIs(row), p.objective, data.labels[row]));
+                                 data.WhereIs(row), p.name, data.labels[row]));
     }
     if (!data.weights.empty() && !(data.weights[row] > 0)) {
       return Invalid(fmt::format("{}: objective = {} needs weights above 0, found {}",
-                                 data.WhereIs(row), p.objective, data.weights[row]));
+                                 data.WhereIs(row), p.name, data.weights[row]));
     }
   }
   return std::unique_ptr<TreeObjective>(std::make_unique<CrossEntropyLambda>(data));

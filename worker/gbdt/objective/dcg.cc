@@ -14,16 +14,16 @@ constexpr size_t kLabelsMax = 31;  // whose gain 2^label - 1 is still exact in 3
 
 }  // namespace
 
-Result<LabelGains> LabelGains::Make(const TreeParameters& p, const TreeDataset& data) {
+Result<LabelGains> LabelGains::Make(std::span<const double> label_gain, const TreeDataset& data) {
   if (data.query_begins.empty()) {
     return Invalid(
         fmt::format("{}: ranking needs queries: give {}.query (rows of each query, one a line), or "
                     "group_column",
-                    p.data, p.data));
+                    data.path, data.path));
   }
   LabelGains gains;
-  gains.gains_ = p.label_gain;
-  for (size_t label = 0; p.label_gain.empty() && label < kLabelsMax; ++label) {
+  gains.gains_.assign(label_gain.begin(), label_gain.end());
+  for (size_t label = 0; label_gain.empty() && label < kLabelsMax; ++label) {
     gains.gains_.push_back(std::ldexp(1.0, static_cast<int>(label)) - 1);
   }
   for (size_t row = 0; row < data.rows(); ++row) {

@@ -10,7 +10,6 @@
 #include "kernels/tree/gradient/ranking_losses.h"
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/parameters.h"
 
 namespace strata {
 
@@ -18,7 +17,7 @@ namespace strata {
 class LabelGains {
  public:
   // kInvalid: a label of the data has no gain, or the data has no queries.
-  static Result<LabelGains> Make(const TreeParameters& parameters, const TreeDataset& data);
+  static Result<LabelGains> Make(std::span<const double> label_gain, const TreeDataset& data);
   double Of(float label) const { return gains_[static_cast<size_t>(label)]; }
   std::span<const double> all() const { return gains_; }
 

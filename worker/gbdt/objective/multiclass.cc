@@ -17,10 +17,10 @@ constexpr double kLeastShare = 1e-15F;  // of a class, for logarithms; LightGBM'
 
 class Multiclass : public TreeObjective {
  public:
-  Multiclass(const TreeParameters& p, const TreeDataset& data)
+  Multiclass(const ObjectiveParameters& p, const TreeDataset& data)
       : data_(data),
         classes_(static_cast<size_t>(p.num_class)),
-        one_vs_all_(p.objective == "multiclassova"),
+        one_vs_all_(p.name == "multiclassova"),
         sigmoid_(p.sigmoid) {
     if (one_vs_all_) FindSideWeights(p);
     std::vector<double> weights(data.rows(), 1);
@@ -89,7 +89,7 @@ class Multiclass : public TreeObjective {
 
  private:
   // Of each class against all others, by how many rows have it.
-  void FindSideWeights(const TreeParameters& p) {
+  void FindSideWeights(const ObjectiveParameters& p) {
     std::vector<int64_t> counts(classes_, 0);
     for (const float label : data_.labels) ++counts[static_cast<size_t>(label)];
     data_.share.Sum(counts);
@@ -123,14 +123,14 @@ class Multiclass : public TreeObjective {
 
 }  // namespace
 
-Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const TreeParameters& p,
+Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const ObjectiveParameters& p,
                                                                const TreeDataset& data) {
   const auto is_class = [classes = static_cast<float>(p.num_class)](float label) {
     return label >= 0 && label < classes && label == std::floor(label);
   };
   STRATA_TRY(data.CheckLabels(
       is_class, fmt::format("objective = {} needs whole labels from 0 to {} (num_class - 1)",
-                            p.objective, p.num_class - 1)));
+                            p.name, p.num_class - 1)));
   return std::unique_ptr<TreeObjective>(std::make_unique<Multiclass>(p, data));
 }
 

@@ -4,15 +4,15 @@
 
 namespace strata {
 
-Result<std::unique_ptr<TreeObjective>> MakeObjective(const TreeParameters& parameters,
+Result<std::unique_ptr<TreeObjective>> MakeObjective(const ObjectiveParameters& parameters,
                                                      const TreeDataset& data) {
-  if (parameters.objective.starts_with("multiclass")) {
+  if (parameters.name.starts_with("multiclass")) {
     return MakeMulticlassObjective(parameters, data);
   }
-  if (parameters.objective == "lambdarank" || parameters.objective == "rank_xendcg") {
+  if (parameters.name == "lambdarank" || parameters.name == "rank_xendcg") {
     return MakeRankingObjective(parameters, data);
   }
-  if (parameters.objective == "cross_entropy_lambda") {
+  if (parameters.name == "cross_entropy_lambda") {
     return MakeCrossEntropyLambda(parameters, data);
   }
   return MakePointwiseObjective(parameters, data);

@@ -13,7 +13,7 @@
 #include "kernels/tree/grow/percentile.h"
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/objective_parameters.h"
 
 namespace strata {
 
@@ -64,7 +64,7 @@ class TreeObjective {
 
 // Of the parameters' objective for this data, which outlives it. kInvalid: labels that do not fit
 // the objective.
-Result<std::unique_ptr<TreeObjective>> MakeObjective(const TreeParameters& parameters,
+Result<std::unique_ptr<TreeObjective>> MakeObjective(const ObjectiveParameters& parameters,
                                                      const TreeDataset& data);
 
 // The value below which `share` of the values, or of their weights, lie

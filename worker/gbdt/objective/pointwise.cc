@@ -169,7 +169,7 @@ std::unique_ptr<TreeObjective> Make(const TreeDataset& data, const Loss& loss,
   return std::make_unique<Pointwise<Loss>>(data, loss, traits);
 }
 
-loss::BinaryLogistic BinaryLossOf(const TreeParameters& p, const TreeDataset& data) {
+loss::BinaryLogistic BinaryLossOf(const ObjectiveParameters& p, const TreeDataset& data) {
   const auto positives = static_cast<double>(
       data.share.Sum(std::ranges::count_if(data.labels, [](float label) { return label > 0; })));
   return {p.sigmoid, SideWeightsOf(p, positives, static_cast<double>(data.all_rows()))};
@@ -193,9 +193,9 @@ Status CheckAmounts(const TreeDataset& data, const std::string& objective) {
 
 }  // namespace
 
-Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParameters& p,
+Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const ObjectiveParameters& p,
                                                               const TreeDataset& data) {
-  const std::string& name = p.objective;
+  const std::string& name = p.name;
   if (name == "binary") {
     STRATA_TRY(CheckLabels(
         data, name, [](float y) { return y == 0 || y == 1 || y == -1; }, "0 (or -1) and 1"));

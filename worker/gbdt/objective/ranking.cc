@@ -53,7 +53,7 @@ class Ranking : public TreeObjective {
 
 class LambdaRank : public Ranking {
  public:
-  LambdaRank(const TreeParameters& p, const TreeDataset& data, LabelGains gains)
+  LambdaRank(const ObjectiveParameters& p, const TreeDataset& data, LabelGains gains)
       : Ranking(data, std::move(gains)),
         loss_{.sigmoid = p.sigmoid,
               .norm = p.lambdarank_norm,
@@ -117,7 +117,7 @@ class LambdaRank : public Ranking {
 
 class XeNdcg : public Ranking {
  public:
-  XeNdcg(const TreeParameters& p, const TreeDataset& data, LabelGains gains)
+  XeNdcg(const ObjectiveParameters& p, const TreeDataset& data, LabelGains gains)
       : Ranking(data, std::move(gains)), loss_{static_cast<uint64_t>(p.objective_seed)} {}
 
   std::string ModelText() const override { return "rank_xendcg"; }
@@ -169,10 +169,10 @@ class XeNdcg : public Ranking {
 
 }  // namespace
 
-Result<std::unique_ptr<TreeObjective>> MakeRankingObjective(const TreeParameters& p,
+Result<std::unique_ptr<TreeObjective>> MakeRankingObjective(const ObjectiveParameters& p,
                                                             const TreeDataset& data) {
-  STRATA_ASSIGN(LabelGains gains, LabelGains::Make(p, data));
-  if (p.objective == "rank_xendcg") {
+  STRATA_ASSIGN(LabelGains gains, LabelGains::Make(p.label_gain, data));
+  if (p.name == "rank_xendcg") {
     return std::unique_ptr<TreeObjective>(std::make_unique<XeNdcg>(p, data, std::move(gains)));
   }
   return std::unique_ptr<TreeObjective>(std::make_unique<LambdaRank>(p, data, std::move(gains)));

@@ -2,7 +2,7 @@
 
 namespace strata {
 
-loss::SideWeights SideWeightsOf(const TreeParameters& p, double positives, double rows) {
+loss::SideWeights SideWeightsOf(const ObjectiveParameters& p, double positives, double rows) {
   loss::SideWeights weights;
   const double negatives = rows - positives;
   if (p.is_unbalance && positives > 0 && negatives > 0) {

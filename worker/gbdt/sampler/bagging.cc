@@ -7,7 +7,7 @@
 
 namespace strata {
 
-Bagging::Bagging(const TreeParameters& p, const TreeDataset& data)
+Bagging::Bagging(const BoostingParameters& p, const TreeDataset& data)
     : data_(data),
       by_query_(p.bagging_by_query),
       positive_fraction_(p.bagging_fraction * p.pos_bagging_fraction),

@@ -9,7 +9,7 @@ namespace strata {
 class Bagging : public RowSampler {
  public:
   // The data outlives it. bagging_freq is above 0.
-  Bagging(const TreeParameters& parameters, const TreeDataset& data);
+  Bagging(const BoostingParameters& parameters, const TreeDataset& data);
 
   void Sample(uint64_t round, WorkPool& pool, std::span<float> gradients, std::span<float> hessians,
               std::vector<uint32_t>* rows) override;

@@ -18,7 +18,7 @@ int64_t ShareOf(uint64_t rows, double share) {
 
 }  // namespace
 
-Goss::Goss(const TreeParameters& p, const TreeDataset& data)
+Goss::Goss(const BoostingParameters& p, const TreeDataset& data)
     : data_(data),
       top_(ShareOf(data.all_rows(), p.top_rate)),
       other_(std::min(ShareOf(data.all_rows(), p.other_rate),

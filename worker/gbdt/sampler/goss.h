@@ -14,7 +14,7 @@ namespace strata {
 class Goss : public RowSampler {
  public:
   // The data outlives it.
-  Goss(const TreeParameters& parameters, const TreeDataset& data);
+  Goss(const BoostingParameters& parameters, const TreeDataset& data);
 
   void Sample(uint64_t round, WorkPool& pool, std::span<float> gradients, std::span<float> hessians,
               std::vector<uint32_t>* rows) override;

@@ -15,7 +15,7 @@ class AllRows : public RowSampler {
 
 }  // namespace
 
-Result<std::unique_ptr<RowSampler>> MakeRowSampler(const TreeParameters& p,
+Result<std::unique_ptr<RowSampler>> MakeRowSampler(const BoostingParameters& p,
                                                    const TreeDataset& data) {
   if (p.data_sample_strategy == "goss") {
     return std::unique_ptr<RowSampler>(std::make_unique<Goss>(p, data));

@@ -10,7 +10,7 @@
 #include "kernels/tree/grow/gpu_trees.h"
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/boosting_parameters.h"
 
 namespace strata {
 
@@ -29,7 +29,7 @@ class RowSampler {
 };
 
 // Of the data, which outlives it. kInvalid: a choice by class or query of data that has none.
-Result<std::unique_ptr<RowSampler>> MakeRowSampler(const TreeParameters& parameters,
+Result<std::unique_ptr<RowSampler>> MakeRowSampler(const BoostingParameters& parameters,
                                                    const TreeDataset& data);
 
 }  // namespace strata

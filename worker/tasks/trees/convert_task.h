@@ -2,7 +2,7 @@
 #pragma once
 
 #include "strata/status.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/tasks/trees/tree_task.h"
 
 namespace strata {

@@ -3,7 +3,7 @@
 
 #include "base/thread/work_pool.h"
 #include "strata/status.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/tasks/trees/tree_task.h"
 
 namespace strata {

@@ -12,10 +12,10 @@
 #include "base/file/output_file.h"
 #include "base/print.h"
 #include "kernels/core/device_choice.h"
+#include "worker/gbdt/lightgbm/parameter_place.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/model_differences.h"
 #include "worker/gbdt/open_rows.h"
-#include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {
@@ -30,55 +30,59 @@ class PredictTask {
       : p_(parameters),
         context_(context),
         pool_(pool),
-        streams_(IsStandardOutput(parameters.output_result)),
+        streams_(IsStandardOutput(parameters.task.output_result)),
         result_(*result) {}
 
   Status Run() {
-    const std::string& path = p_.input_model;
+    const std::string& path = p_.task.input_model;
     if (path.empty()) return Invalid("input_model is missing: expected input_model = FILE");
     STRATA_ASSIGN(const TreeModel model, ReadModelFile(context_.disk, path));
     STRATA_TRY(CheckNoneContradicts(model, p_));
     STRATA_ASSIGN(const PredictOptions options, Options());
     STRATA_ASSIGN(const Predictor predictor, MakePredictor(p_, model, options));
     const TimeNs begin = context_.clock.Now();
-    STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
-                  OpenRowsOf(context_.disk, p_, p_.data, model));
+    STRATA_ASSIGN(
+        const std::unique_ptr<RowSource> source,
+        OpenRowsOf(
+            context_.disk, p_.data, p_.data.path, model,
+            {.model_file = path, .predicts = true, .any_width = p_.predict.disable_shape_check}));
     const std::optional<ArrayRows> array =
         predictor.on_gpu() ? source->Array() : std::optional<ArrayRows>();
     STRATA_TRY(array.has_value() ? PredictArray(predictor, *array)
                                  : PredictBlocks(predictor, model, *source));
-    if (!streams_) STRATA_TRY(WriteOutput(context_.disk, p_.output_result, out_));
+    if (!streams_) STRATA_TRY(WriteOutput(context_.disk, p_.task.output_result, out_));
     bad_.Log(0);
     result_.bad_rows = bad_.count();
     result_.samples = result_.rows;
     result_.features = model.features();
     result_.rounds = model.iterations();
     result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
-    result_.output = p_.output_result;
+    result_.output = p_.task.output_result;
     return {};
   }
 
  private:
   Result<PredictOptions> Options() const {
-    STRATA_ASSIGN(const DeviceChoice device, ParseDevice(p_.device_type));
+    STRATA_ASSIGN(const DeviceChoice device, ParseDevice(p_.machine.device_type));
     PredictOptions options = {
-        .early_stop = {.freq =
-                           p_.pred_early_stop ? static_cast<size_t>(p_.pred_early_stop_freq) : 0,
-                       .margin = p_.pred_early_stop_margin},
+        .early_stop = {.freq = p_.predict.early_stop
+                                   ? static_cast<size_t>(p_.predict.early_stop_freq)
+                                   : 0,
+                       .margin = p_.predict.early_stop_margin},
         .device = device};
-    if (p_.predict_raw_score) options.kind = PredictionKind::kRaw;
-    if (p_.predict_leaf_index) options.kind = PredictionKind::kLeaves;
-    if (p_.predict_contrib) options.kind = PredictionKind::kContributions;
+    if (p_.predict.raw_score) options.kind = PredictionKind::kRaw;
+    if (p_.predict.leaf_index) options.kind = PredictionKind::kLeaves;
+    if (p_.predict.contributions) options.kind = PredictionKind::kContributions;
     return options;
   }
 
   // Rows of libsvm may have features of any number.
   Status CheckFeatures(const TreeModel& model, size_t features) const {
-    if (features <= model.features() || p_.predict_disable_shape_check) return {};
+    if (features <= model.features() || p_.predict.disable_shape_check) return {};
     return Invalid(
         fmt::format("{}: {} features, the model {} has {}: predict_disable_shape_check = true "
                     "leaves out what the model does not know",
-                    p_.data, features, p_.input_model, model.features()));
+                    p_.data.path, features, p_.task.input_model, model.features()));
   }
 
   Status PredictBlocks(const Predictor& predictor, const TreeModel& model, RowSource& source) {
@@ -146,15 +150,15 @@ class PredictTask {
 
 Result<Predictor> MakePredictor(const TreeParameters& p, const TreeModel& model,
                                 PredictOptions options) {
-  options.start_iteration = static_cast<size_t>(p.start_iteration_predict);
-  options.iterations = static_cast<size_t>(std::max<int64_t>(0, p.num_iteration_predict));
+  options.start_iteration = static_cast<size_t>(p.predict.start_iteration);
+  options.iterations = static_cast<size_t>(std::max<int64_t>(0, p.predict.iterations));
   if (options.start_iteration > 0 && options.start_iteration >= model.iterations()) {
     return Invalid(fmt::format("{} = {}: {} has {} rounds, the first is 0",
                                KeyOf(p, "start_iteration_predict"), options.start_iteration,
-                               p.input_model, model.iterations()));
+                               p.task.input_model, model.iterations()));
   }
   Result<Predictor> predictor = Predictor::Make(model, options);
-  if (!predictor.ok()) return predictor.status().Prefixed(p.input_model);
+  if (!predictor.ok()) return predictor.status().Prefixed(p.task.input_model);
   return predictor;
 }
 

@@ -4,7 +4,7 @@
 #include "base/thread/work_pool.h"
 #include "strata/status.h"
 #include "worker/gbdt/model/tree_model.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/gbdt/predict/predictor.h"
 #include "worker/tasks/trees/tree_task.h"
 

@@ -124,7 +124,7 @@ Json ResultJson(const TreeTaskResult& result) {
 
 // LightGBM's verbosity bounds what is logged, as --log_level does.
 LogLevel LogLevelOf(const WorkerOptions& options) {
-  const int64_t verbosity = options.trees->verbosity;
+  const int64_t verbosity = options.trees->task.verbosity;
   if (verbosity > 0) return options.log_level;
   return std::max(options.log_level, verbosity == 0 ? LogLevel::kWarning : LogLevel::kError);
 }
@@ -179,7 +179,7 @@ class TreeRun {
   Status Run() {
     return process_.Run(
         {.job = "trees",
-         .task = parameters_.task,
+         .task = parameters_.task.name,
          .log_level = LogLevelOf(options_),
          .find = FindIdentity},
         [this](const WorkerIdentity& identity) -> Status {
@@ -199,8 +199,9 @@ class TreeRun {
   }
 
   Status WorkInCluster(const WorkerIdentity& identity) {
-    STRATA_ASSIGN(const std::unique_ptr<TreeRanks> ranks,
-                  TreeRanks::Open(*options_.cluster, parameters_, identity, process_.Hooks()));
+    STRATA_ASSIGN(
+        const std::unique_ptr<TreeRanks> ranks,
+        TreeRanks::Open(*options_.cluster, parameters_.machine, identity, process_.Hooks()));
     process_.stop().Attach([&](const Status& why) { ranks->Cancel(why); });
     const Status outcome = Work(ranks->group());
     process_.board().SetState("ending");
@@ -211,9 +212,10 @@ class TreeRun {
   }
 
   Status Work(Group* group) {
-    process_.board().SetState(StateOf(parameters_.task));
+    process_.board().SetState(StateOf(parameters_.task.name));
     const bool shown = group == nullptr || group->rank() == 0;
-    Progress progress(shown && parameters_.verbosity > 0, shown && options_.json, process_.board());
+    Progress progress(shown && parameters_.task.verbosity > 0, shown && options_.json,
+                      process_.board());
     const TreeTaskContext context = {
         .disk = RealDisk(),
         .clock = RealClock(),
@@ -234,7 +236,7 @@ class TreeRun {
   // With verbosity below 1 people get no table, unless it is what the task is for.
   Status Tell(const TreeTaskResult& result) const {
     if (options_.json) return WriteStdout(ResultJson(result).dump() + "\n");
-    if (parameters_.verbosity < 1 && result.task != "evaluate") return {};
+    if (parameters_.task.verbosity < 1 && result.task != "evaluate") return {};
     if (!WritesToStandardOutput(options_)) return WriteStdout(ResultText(result));
     PrintStderr("{}", ResultText(result));
     return {};

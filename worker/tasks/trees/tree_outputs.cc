@@ -9,26 +9,28 @@
 #include <utility>
 
 #include "worker/gbdt/data/dataset_file.h"
-#include "worker/gbdt/parameter_place.h"
+#include "worker/gbdt/lightgbm/parameter_place.h"
 
 namespace strata {
 namespace {
 
 constexpr std::string_view kSnapshotEnding = ".snapshot_iter_";
 
-bool WritesModel(const TreeParameters& p) { return p.task == "train" || p.task == "refit"; }
+bool WritesModel(const TreeParameters& p) {
+  return p.task.name == "train" || p.task.name == "refit";
+}
 
 // The parameter that names what the task is for; null: it writes nothing of that kind.
 const char* MainOutput(const TreeParameters& p) {
-  if (p.task == "convert") return "convert_model";
-  if (p.task == "predict") return "output_result";
+  if (p.task.name == "convert") return "convert_model";
+  if (p.task.name == "predict") return "output_result";
   return WritesModel(p) ? "output_model" : nullptr;
 }
 
 std::string MainPath(const TreeParameters& p) {
-  if (p.task == "convert") return p.convert_model;
-  if (p.task == "predict") return p.output_result;
-  return WritesModel(p) ? p.output_model : "";
+  if (p.task.name == "convert") return p.task.convert_model;
+  if (p.task.name == "predict") return p.task.output_result;
+  return WritesModel(p) ? p.task.output_model : "";
 }
 
 // The number of rounds that the name of a copy ends with.
@@ -50,8 +52,8 @@ bool IsSnapshot(Disk& disk, const TreeParameters& p, const std::string& path) {
 
 // Whether the model goes on in its own file, or from a copy, which later ones leave as it is.
 bool GoesOn(Disk& disk, const TreeParameters& p) {
-  return WritesModel(p) &&
-         (disk.Replaces(p.output_model, p.input_model) || IsSnapshot(disk, p, p.input_model));
+  return WritesModel(p) && (disk.Replaces(p.task.output_model, p.task.input_model) ||
+                            IsSnapshot(disk, p, p.task.input_model));
 }
 
 // What the task reads, but for a model that goes on in its own file.
@@ -60,10 +62,10 @@ std::vector<NamedFile> InputsOf(Disk& disk, const TreeParameters& p) {
   const auto add = [&](const char* key, const std::string& path) {
     inputs.push_back({KeyOf(p, key), path});
   };
-  add("forcedsplits_filename", p.forcedsplits_filename);
-  add("forcedbins_filename", p.forcedbins_filename);
-  add("machine_list_filename", p.machine_list_filename);
-  if (!GoesOn(disk, p)) add("input_model", p.input_model);
+  add("forcedsplits_filename", p.growth.forcedsplits_filename);
+  add("forcedbins_filename", p.data.forcedbins_filename);
+  add("machine_list_filename", p.machine.machine_list_filename);
+  if (!GoesOn(disk, p)) add("input_model", p.task.input_model);
   const auto add_data = [&](const char* key, const std::string& path) {
     add(key, path);
     for (const char* ending : {".weight", ".query", ".init"}) {
@@ -71,8 +73,8 @@ std::vector<NamedFile> InputsOf(Disk& disk, const TreeParameters& p) {
       if (exists) add(key, path + ending);
     }
   };
-  add_data("data", p.data);
-  for (const std::string& path : p.valid) add_data("valid", path);
+  add_data("data", p.data.path);
+  for (const std::string& path : p.data.valid) add_data("valid", path);
   return inputs;
 }
 
@@ -85,8 +87,8 @@ std::vector<std::pair<const char*, std::string>> DataToSave(Disk& disk, const Tr
         all, [&](const auto& other) { return disk.Replaces(other.second, data); });
     if (is_binary.ok() && !*is_binary && !is_there) all.emplace_back(key, data);
   };
-  add("data", p.data);
-  for (const std::string& path : p.valid) add("valid", path);
+  add("data", p.data.path);
+  for (const std::string& path : p.data.valid) add("valid", path);
   return all;
 }
 
@@ -100,9 +102,9 @@ std::vector<NamedFile> OutputsOf(Disk& disk, const TreeParameters& p,
   };
   const std::string main = MainPath(p);
   if (const char* key = MainOutput(p); key != nullptr) add(key, main, main);
-  const bool trains = p.task == "train";
-  if (trains && p.snapshot_freq > 0) {
-    const auto last = static_cast<size_t>(p.num_iterations);
+  const bool trains = p.task.name == "train";
+  if (trains && p.task.snapshot_freq > 0) {
+    const auto last = static_cast<size_t>(p.boosting.num_iterations);
     add("output_model", main, SnapshotPath(p, last));
     for (const NamedFile& input : inputs) {
       const std::optional<size_t> rounds = RoundsInName(input.path);
@@ -111,12 +113,12 @@ std::vector<NamedFile> OutputsOf(Disk& disk, const TreeParameters& p,
       }
     }
   }
-  if (trains && !p.report_file.empty()) {
+  if (trains && !p.task.report_file.empty()) {
     for (const char* ending : {".json", ".html"}) {
-      add("report_file", p.report_file, p.report_file + ending);
+      add("report_file", p.task.report_file, p.task.report_file + ending);
     }
   }
-  if (p.task == "save_binary" || (trains && p.save_binary)) {
+  if (p.task.name == "save_binary" || (trains && p.task.save_binary)) {
     for (const auto& [key, data] : DataToSave(disk, p)) add(key, data, BinaryPath(data));
   }
   return outputs;
@@ -124,16 +126,17 @@ std::vector<NamedFile> OutputsOf(Disk& disk, const TreeParameters& p,
 
 // What has no meaning on standard output.
 Status CheckStandardOutput(const TreeParameters& p) {
-  if (p.task != "train") return {};
-  if (p.snapshot_freq > 0 && IsStandardOutput(p.output_model)) {
-    return Invalid(fmt::format(
-        "{} = {} writes copies of the model beside it, which {} = {} has no "
-        "place for: name a file",
-        KeyOf(p, "snapshot_freq"), p.snapshot_freq, KeyOf(p, "output_model"), p.output_model));
+  if (p.task.name != "train") return {};
+  if (p.task.snapshot_freq > 0 && IsStandardOutput(p.task.output_model)) {
+    return Invalid(
+        fmt::format("{} = {} writes copies of the model beside it, which {} = {} has no "
+                    "place for: name a file",
+                    KeyOf(p, "snapshot_freq"), p.task.snapshot_freq, KeyOf(p, "output_model"),
+                    p.task.output_model));
   }
-  if (IsStandardOutput(p.report_file)) {
+  if (IsStandardOutput(p.task.report_file)) {
     return Invalid(fmt::format("{} = {}: expected the name of two files, NAME.json and NAME.html",
-                               KeyOf(p, "report_file"), p.report_file));
+                               KeyOf(p, "report_file"), p.task.report_file));
   }
   return {};
 }
@@ -143,7 +146,8 @@ Status CheckStandardOutput(const TreeParameters& p) {
 Status CheckTreeOutputs(Disk& disk, const TreeParameters& p, std::span<const NamedFile> files) {
   STRATA_TRY(CheckStandardOutput(p));
   // LightGBM trains without writing a model when it has no name.
-  if (const char* key = MainOutput(p); key != nullptr && p.task != "train" && MainPath(p).empty()) {
+  if (const char* key = MainOutput(p);
+      key != nullptr && p.task.name != "train" && MainPath(p).empty()) {
     return Invalid(fmt::format("{} is empty: expected the file to write", KeyOf(p, key)));
   }
   std::vector<NamedFile> inputs = InputsOf(disk, p);
@@ -154,7 +158,7 @@ Status CheckTreeOutputs(Disk& disk, const TreeParameters& p, std::span<const Nam
 bool WritesToStandardOutput(const TreeParameters& p) { return IsStandardOutput(MainPath(p)); }
 
 std::string SnapshotPath(const TreeParameters& p, size_t rounds) {
-  return fmt::format("{}{}{}", p.output_model, kSnapshotEnding, rounds);
+  return fmt::format("{}{}{}", p.task.output_model, kSnapshotEnding, rounds);
 }
 
 std::string BinaryPath(const std::string& data) { return data + ".bin"; }

@@ -8,7 +8,7 @@
 #include "base/file/disk.h"
 #include "base/file/output_file.h"
 #include "strata/status.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 

@@ -25,7 +25,7 @@ std::string LinesOf(const std::vector<std::string>& machines) {
   return text;
 }
 
-Result<MachineList> ListOf(Disk& disk, const TreeParameters& p) {
+Result<MachineList> ListOf(Disk& disk, const MachineParameters& p) {
   if (!p.machines.empty()) return ParseMachineList(LinesOf(p.machines), "machines");
   STRATA_ASSIGN(const std::string text, ReadTextFile(disk, p.machine_list_filename, kListBytesMax));
   return ParseMachineList(text, p.machine_list_filename);
@@ -33,8 +33,8 @@ Result<MachineList> ListOf(Disk& disk, const TreeParameters& p) {
 
 }  // namespace
 
-Result<bool> AddMachines(Disk& disk, const TreeParameters& p, bool has_cluster,
-                         ClusterConfig* config) {
+Result<bool> AddMachines(Disk& disk, const MachineParameters& p, const TaskParameters& task,
+                         bool has_cluster, ClusterConfig* config) {
   if (p.machines.empty() && p.machine_list_filename.empty()) {
     if (p.num_machines <= 1 || has_cluster) return false;
     return Invalid(
@@ -50,7 +50,7 @@ Result<bool> AddMachines(Disk& disk, const TreeParameters& p, bool has_cluster,
     if (config->rank && !has_cluster) {
       return Invalid("--rank and num_machines = 1, which trains alone, exclude each other");
     }
-    if (p.task == "train" && p.verbosity > 0) {
+    if (task.name == "train" && task.verbosity > 0) {
       Log(LogLevel::kInfo, "num_machines = 1: this process trains alone, {} is not read", key);
     }
     return false;
@@ -74,12 +74,12 @@ Result<bool> AddMachines(Disk& disk, const TreeParameters& p, bool has_cluster,
 }
 
 Result<std::unique_ptr<TreeRanks>> TreeRanks::Open(const ClusterConfig& config,
-                                                   const TreeParameters& p,
+                                                   const MachineParameters& p,
                                                    const WorkerIdentity& identity,
                                                    const SessionHooks& hooks) {
-  if (identity.world > 1 && p.task != "train" && p.task != "refit") {
+  if (identity.world > 1 && identity.task != "train" && identity.task != "refit") {
     return Invalid(fmt::format("task = {} is done by one process: start it without the other {}",
-                               p.task,
+                               identity.task,
                                Counted(static_cast<uint64_t>(identity.world) - 1, "worker")));
   }
   if (identity.world > 1 && p.tree_learner == "serial") {

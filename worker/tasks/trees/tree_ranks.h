@@ -7,7 +7,8 @@
 #include "cluster/cluster_config.h"
 #include "cluster/join/linked_group.h"
 #include "strata/status.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/machine_parameters.h"
+#include "worker/gbdt/parameters/task_parameters.h"
 #include "worker/tasks/session.h"
 
 namespace strata {
@@ -15,8 +16,8 @@ namespace strata {
 // The machines that LightGBM's parameters name become the config's workers. False: they name none.
 // kInvalid: `has_cluster` and they do too, a list that cannot be read or is not of num_machines, or
 // --rank where num_machines is 1.
-Result<bool> AddMachines(Disk& disk, const TreeParameters& parameters, bool has_cluster,
-                         ClusterConfig* config);
+Result<bool> AddMachines(Disk& disk, const MachineParameters& machine, const TaskParameters& task,
+                         bool has_cluster, ClusterConfig* config);
 
 // One thread, except Cancel.
 class TreeRanks {
@@ -24,7 +25,7 @@ class TreeRanks {
   // Errors as those of LinkedGroup::Join. kInvalid: a task or a tree_learner that is not of several
   // workers.
   static Result<std::unique_ptr<TreeRanks>> Open(const ClusterConfig& config,
-                                                 const TreeParameters& parameters,
+                                                 const MachineParameters& machine,
                                                  const WorkerIdentity& identity,
                                                  const SessionHooks& hooks);
 

@@ -22,12 +22,12 @@
 #include "worker/gbdt/early_stopping.h"
 #include "worker/gbdt/engine/feature_rules.h"
 #include "worker/gbdt/forced_bins.h"
-#include "worker/gbdt/growth_parameters.h"
-#include "worker/gbdt/idle_parameters.h"
+#include "worker/gbdt/lightgbm/idle_parameters.h"
+#include "worker/gbdt/lightgbm/parameter_place.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
-#include "worker/gbdt/parameter_place.h"
+#include "worker/gbdt/parameters/growth_parameters.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/rank_agreement.h"
 #include "worker/gbdt/refit.h"
@@ -76,26 +76,26 @@ class TreeTask {
       : p_(parameters), context_(context), pool_(pool), threads_(threads), phases_(context.clock) {}
 
   Result<TreeTaskResult> Run() {
-    result_.task = p_.task;
+    result_.task = p_.task.name;
     if (writes()) STRATA_TRY(CheckTreeOutputs(context_.disk, p_, context_.files));
-    if (p_.task == "convert") {
+    if (p_.task.name == "convert") {
       STRATA_TRY(RunConvert(p_, context_, &result_));
       return std::move(result_);
     }
-    if (p_.data.empty()) return Invalid("data is missing: expected data = FILE");
+    if (p_.data.path.empty()) return Invalid("data is missing: expected data = FILE");
     if (context_.group != nullptr) {
       STRATA_TRY(AgreeOnParameters(*context_.group, &p_));
-      STRATA_TRY(AgreeOnFile("input_model", p_.input_model));
-      STRATA_TRY(AgreeOnFile("forcedbins_filename", p_.forcedbins_filename));
+      STRATA_TRY(AgreeOnFile("input_model", p_.task.input_model));
+      STRATA_TRY(AgreeOnFile("forcedbins_filename", p_.data.forcedbins_filename));
     }
-    if (p_.task == "predict") {
+    if (p_.task.name == "predict") {
       STRATA_TRY(RunPredict(p_, context_, pool_, &result_));
-    } else if (p_.task == "evaluate") {
+    } else if (p_.task.name == "evaluate") {
       STRATA_TRY(RunEvaluate(p_, context_, pool_, &result_));
-    } else if (p_.task == "refit") {
+    } else if (p_.task.name == "refit") {
       STRATA_TRY(Refit());
     } else {
-      STRATA_TRY(p_.task == "save_binary" ? SaveBinary() : Train());
+      STRATA_TRY(p_.task.name == "save_binary" ? SaveBinary() : Train());
     }
     return std::move(result_);
   }
@@ -106,27 +106,29 @@ class TreeTask {
 
   DatasetOptions Options() const {
     return DatasetOptions{
-        .binning = p_.binning,
-        .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
-        .sample_seed = p_.data_random_seed,
-        .classes = static_cast<size_t>(p_.num_class),
-        .categorical = p_.categorical_feature,
-        .max_bin_by_feature = p_.max_bin_by_feature,
+        .binning = p_.data.binning,
+        .sample_rows = static_cast<size_t>(p_.data.bin_construct_sample_cnt),
+        .sample_seed = p_.data.data_random_seed,
+        .classes = static_cast<size_t>(p_.objective.num_class),
+        .categorical = p_.data.categorical_feature,
+        .max_bin_by_feature = p_.data.max_bin_by_feature,
         .forced_bounds = forced_bounds_,
-        .columns = ColumnsText(p_),
-        .group = p_.tree_learner == "feature" ? nullptr : context_.group,
-        .own_files = p_.pre_partition,
-        .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr
+        .columns = ColumnsText(p_.data),
+        .group = p_.machine.tree_learner == "feature" ? nullptr : context_.group,
+        .own_files = p_.machine.pre_partition,
+        .feature_ranks = p_.machine.tree_learner == "feature" && context_.group != nullptr
                              ? static_cast<size_t>(context_.group->world())
                              : 1,
-        .bundle = p_.enable_bundle && ParseDevice(p_.device_type)->kind != DeviceKind::kCuda};
+        .bundle = p_.data.enable_bundle &&
+                  ParseDevice(p_.machine.device_type)->kind != DeviceKind::kCuda};
   }
 
   // The one that trees grow on.
   std::optional<int> Gpu() const {
-    if (GrowsOnHost(p_) != nullptr) return std::nullopt;
-    const Result<DeviceChoice> choice = ParseDevice(p_.device_type);
-    if (!choice.ok() || choice->kind != DeviceKind::kCuda || p_.num_gpu > 1) return std::nullopt;
+    if (GrowsOnHost(p_.growth) != nullptr) return std::nullopt;
+    const Result<DeviceChoice> choice = ParseDevice(p_.machine.device_type);
+    if (!choice.ok() || choice->kind != DeviceKind::kCuda || p_.machine.num_gpu > 1)
+      return std::nullopt;
     return choice->ordinal.value_or(0);
   }
 
@@ -136,18 +138,18 @@ class TreeTask {
     DatasetOptions options = Options();
     if (features == nullptr) options.gpu = Gpu();
     STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
-    if (is_binned && !p_.columns.has_value()) {
-      return ReadBinnedRows(context_.disk, path, p_, options, std::move(features), pool_);
+    if (is_binned && !p_.data.columns.has_value()) {
+      return ReadBinnedRows(context_.disk, path, p_.task, options, std::move(features), pool_);
     }
     STRATA_ASSIGN(std::unique_ptr<RowSource> source, Open(path, features.get(), start));
     // libsvm rows do not say how many features there are.
     if (const size_t known = source->features(); features == nullptr && known > 0) {
-      STRATA_TRY(CheckFeatureRules(p_, known).Prefixed(path));
+      STRATA_TRY(CheckFeatureRules(p_.growth, known).Prefixed(path));
     }
     TimedRows timed(std::move(source), &phases_);
     STRATA_ASSIGN(TreeDataset data,
                   LoadTreeDataset(context_.disk, timed, path, options, std::move(features), pool_));
-    if (p_.save_binary) {
+    if (p_.task.save_binary) {
       STRATA_TRY(WriteDatasetFile(context_.disk, data, options, BinaryPath(path)));
     }
     if (start.trees.empty()) return data;
@@ -159,9 +161,9 @@ class TreeTask {
   // Categories keep the numbers that training data or the model that training goes on from has.
   Result<std::unique_ptr<RowSource>> Open(const std::string& path, const FeatureBinning* features,
                                           const TreeModel& start) {
-    if (features != nullptr) return OpenRowsLike(context_.disk, p_, path, *features);
-    if (!start.trees.empty()) return OpenRowsOf(context_.disk, p_, path, start);
-    return OpenRows(context_.disk, p_, path);
+    if (features != nullptr) return OpenRowsLike(context_.disk, p_.data, path, *features);
+    if (start.trees.empty()) return OpenRows(context_.disk, p_.data, path);
+    return OpenRowsOf(context_.disk, p_.data, path, start, {.model_file = p_.task.input_model});
   }
 
   // All ranks' files of this key hold the same. Collective.
@@ -175,14 +177,14 @@ class TreeTask {
 
   // Collective.
   Status AgreeOnWholeRows(const TreeDataset& data) {
-    if (context_.group == nullptr || p_.tree_learner != "feature") return {};
+    if (context_.group == nullptr || p_.machine.tree_learner != "feature") return {};
     return AgreeOnRows(*context_.group, data);
   }
 
   Result<std::string> ReadForcedSplits() {
-    if (p_.forcedsplits_filename.empty()) return std::string();
+    if (p_.growth.forcedsplits_filename.empty()) return std::string();
     Result<std::string> text =
-        ReadTextFile(context_.disk, p_.forcedsplits_filename, kForcedSplitsBytesMax);
+        ReadTextFile(context_.disk, p_.growth.forcedsplits_filename, kForcedSplitsBytesMax);
     if (!text.ok()) return text.status().Prefixed(KeyOf(p_, "forcedsplits_filename"));
     if (context_.group != nullptr) {
       STRATA_TRY(AgreeOnNumber(*context_.group, "a hash of the forced splits", Hash64(*text)));
@@ -194,21 +196,21 @@ class TreeTask {
     const TimeNs begin = context_.clock.Now();
     for (const std::string& idle : WhatHasNoEffect(p_)) Log(LogLevel::kWarning, "{}", idle);
     TreeModel start;
-    if (!p_.input_model.empty()) {
-      STRATA_ASSIGN(start, ReadModelFile(context_.disk, p_.input_model));
+    if (!p_.task.input_model.empty()) {
+      STRATA_ASSIGN(start, ReadModelFile(context_.disk, p_.task.input_model));
     }
-    if (p_.patience() > 0 && p_.valid.empty()) {
+    if (p_.patience() > 0 && p_.data.valid.empty()) {
       return Invalid(fmt::format("{} needs a validation set: expected {} = FILE",
                                  KeyOf(p_, "early_stopping_round"), KeyOf(p_, "valid")));
     }
     STRATA_ASSIGN(std::string forced_splits, ReadForcedSplits());
     STRATA_TRY(CheckPositions());
-    STRATA_ASSIGN(forced_bounds_, ReadForcedBins(context_.disk, p_.forcedbins_filename));
-    STRATA_ASSIGN(const TreeDataset train, Load(p_.data, nullptr, start));
+    STRATA_ASSIGN(forced_bounds_, ReadForcedBins(context_.disk, p_.data.forcedbins_filename));
+    STRATA_ASSIGN(const TreeDataset train, Load(p_.data.path, nullptr, start));
     if (!start.trees.empty()) STRATA_TRY(CheckContinues(start, p_, train));
     std::vector<std::unique_ptr<TreeDataset>> valid;
     std::vector<const TreeDataset*> valid_views;
-    for (const std::string& path : p_.valid) {
+    for (const std::string& path : p_.data.valid) {
       STRATA_ASSIGN(TreeDataset data, Load(path, train.features, start));
       valid.push_back(std::make_unique<TreeDataset>(std::move(data)));
       valid_views.push_back(valid.back().get());
@@ -229,25 +231,26 @@ class TreeTask {
                                  .objective = nullptr,
                                  .forced_splits = std::move(forced_splits)}));
     STRATA_TRY(Boost(*booster));
-    if (!p_.output_model.empty()) STRATA_TRY(WriteModel(booster->model(), p_.output_model));
+    if (!p_.task.output_model.empty())
+      STRATA_TRY(WriteModel(booster->model(), p_.task.output_model));
     result_.rounds = booster->rounds();
-    result_.output = writes() ? p_.output_model : "by rank 0";
+    result_.output = writes() ? p_.task.output_model : "by rank 0";
     return WriteReport(booster->model(), train, valid_views);
   }
 
   // Writes FILE.bin of each data file.
   Status SaveBinary() {
-    p_.save_binary = true;
-    p_.input_model.clear();
-    std::vector<std::string> files = {p_.data};
-    files.insert(files.end(), p_.valid.begin(), p_.valid.end());
+    p_.task.save_binary = true;
+    p_.task.input_model.clear();
+    std::vector<std::string> files = {p_.data.path};
+    files.insert(files.end(), p_.data.valid.begin(), p_.data.valid.end());
     for (const std::string& path : files) {
       STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
       if (is_binned) return Invalid(path + ": is a file of save_binary already");
     }
     STRATA_TRY(CheckPositions());
     const TimeNs begin = context_.clock.Now();
-    STRATA_ASSIGN(forced_bounds_, ReadForcedBins(context_.disk, p_.forcedbins_filename));
+    STRATA_ASSIGN(forced_bounds_, ReadForcedBins(context_.disk, p_.data.forcedbins_filename));
     std::shared_ptr<const FeatureBinning> features;
     for (const std::string& path : files) {
       STRATA_ASSIGN(const TreeDataset data, Load(path, features, {}));
@@ -263,42 +266,47 @@ class TreeTask {
 
   // LightGBM learns from places where they are given, so that they must not be passed over.
   Status CheckPositions() const {
-    if (p_.objective != "lambdarank" && p_.objective != "rank_xendcg") return {};
-    STRATA_ASSIGN(const bool given, HasPositionFile(context_.disk, p_.data));
+    if (p_.objective.name != "lambdarank" && p_.objective.name != "rank_xendcg") return {};
+    STRATA_ASSIGN(const bool given, HasPositionFile(context_.disk, p_.data.path));
     if (!given) return {};
     return Invalid(fmt::format(
         "{}.position: ranking does not take the places of rows into account (LightGBM's "
         "unbiased lambdarank): remove or rename the file to train without them",
-        p_.data));
+        p_.data.path));
   }
 
   Status Refit() {
-    if (p_.input_model.empty()) {
+    if (p_.task.input_model.empty()) {
       return Invalid("input_model is missing: expected input_model = FILE");
     }
-    STRATA_ASSIGN(TreeModel model, ReadModelFile(context_.disk, p_.input_model));
-    p_.binning.pre_filter = false;  // splits are there already
+    STRATA_ASSIGN(TreeModel model, ReadModelFile(context_.disk, p_.task.input_model));
+    p_.data.binning.pre_filter = false;  // splits are there already
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
-                  OpenRowsOf(context_.disk, p_, p_.data, model));
+                  OpenRowsOf(context_.disk, p_.data, p_.data.path, model,
+                             {.model_file = p_.task.input_model}));
     STRATA_TRY(CheckPositions());
     STRATA_ASSIGN(const TreeDataset data,
-                  LoadTreeDataset(context_.disk, *source, p_.data, Options(), nullptr, pool_));
+                  LoadTreeDataset(context_.disk, *source, p_.data.path, Options(), nullptr, pool_));
     STRATA_TRY(AgreeOnWholeRows(data));
-    STRATA_ASSIGN(const std::unique_ptr<TreeObjective> objective, MakeObjective(p_, data));
+    STRATA_ASSIGN(const std::unique_ptr<TreeObjective> objective,
+                  MakeObjective(p_.objective, data));
     const TimeNs begin = context_.clock.Now();
-    STRATA_ASSIGN(model, RefitModel(std::move(model), p_, data, *objective, *source, pool_));
-    STRATA_TRY(WriteModel(model, p_.output_model));
+    STRATA_TRY(CheckRefits(model, p_, data));
+    STRATA_ASSIGN(model, RefitModel(std::move(model), p_.growth.rules, p_.task.refit_decay_rate,
+                                    data, *objective, *source, pool_));
+    STRATA_TRY(WriteModel(model, p_.task.output_model));
     result_.rows = data.all_rows();
     result_.bad_rows = data.bad_rows;
     result_.features = model.features();
     result_.rounds = model.iterations();
     result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
-    result_.output = writes() ? p_.output_model : "by rank 0";
+    result_.output = writes() ? p_.task.output_model : "by rank 0";
     return {};
   }
 
   Result<std::string> ModelText(const TreeModel& model) const {
-    return WriteLightGbmText(model, static_cast<ImportanceKind>(p_.saved_feature_importance_type));
+    return WriteLightGbmText(model,
+                             static_cast<ImportanceKind>(p_.task.saved_feature_importance_type));
   }
 
   Status WriteModel(const TreeModel& model, const std::string& path) {
@@ -308,9 +316,9 @@ class TreeTask {
   }
 
   Status Boost(Booster& booster) {
-    const auto rounds = static_cast<size_t>(p_.num_iterations);
-    EarlyStopping stopping(static_cast<size_t>(p_.patience()), p_.early_stopping_min_delta,
-                           p_.first_metric_only);
+    const auto rounds = static_cast<size_t>(p_.boosting.num_iterations);
+    EarlyStopping stopping(static_cast<size_t>(p_.patience()), p_.metric.early_stopping_min_delta,
+                           p_.metric.first_metric_only);
     const size_t rounds_before = booster.rounds();
     const TimeNs begin = context_.clock.Now();
     for (size_t round = 1; round <= rounds; ++round) {
@@ -319,7 +327,7 @@ class TreeTask {
         return StopUnread(booster);
       }
       STRATA_ASSIGN(const bool goes_on, booster.Round());
-      const bool shown = round % static_cast<size_t>(p_.metric_freq) == 0 || round == rounds;
+      const bool shown = round % static_cast<size_t>(p_.metric.metric_freq) == 0 || round == rounds;
       if (shown || p_.patience() > 0) {
         STRATA_ASSIGN(result_.evaluations, booster.Evaluate());
         history_.emplace_back(booster.rounds(), result_.evaluations);
@@ -341,7 +349,7 @@ class TreeTask {
         }
         break;
       }
-      if (p_.snapshot_freq > 0 && round % static_cast<size_t>(p_.snapshot_freq) == 0) {
+      if (p_.task.snapshot_freq > 0 && round % static_cast<size_t>(p_.task.snapshot_freq) == 0) {
         STRATA_TRY(WriteSnapshot(booster));
       }
     }
@@ -365,7 +373,7 @@ class TreeTask {
   // Who asked for snapshots finds the last round in one.
   Status Stop(const Status& why, const Booster& booster) {
     if (booster.rounds() == 0) return why;
-    if (p_.snapshot_freq > 0) {
+    if (p_.task.snapshot_freq > 0) {
       return StopInFile(why, booster, SnapshotPath(p_, booster.rounds()));
     }
     return Status(why.code(),
@@ -376,8 +384,8 @@ class TreeTask {
 
   Status StopUnread(const Booster& booster) {
     const Status why = Cancelled("nobody reads standard output any more: stopped");
-    if (!p_.output_model.empty() && !IsStandardOutput(p_.output_model)) {
-      return StopInFile(why, booster, p_.output_model);
+    if (!p_.task.output_model.empty() && !IsStandardOutput(p_.task.output_model)) {
+      return StopInFile(why, booster, p_.task.output_model);
     }
     return Status(why.code(),
                   fmt::format("{} after round {}, which is lost: {} = FILE keeps it", why.message(),
@@ -398,22 +406,22 @@ class TreeTask {
 
   Status WriteReport(const TreeModel& model, const TreeDataset& train,
                      std::span<const TreeDataset* const> valid) {
-    if (p_.report_file.empty() || !writes()) return {};
-    TreeReport report = {
-        .title = fmt::format("{} on {}", p_.objective, p_.data.substr(p_.data.rfind('/') + 1)),
-        .parameters = p_.set,
-        .data = {{"training", train.all_rows()}},
-        .features = train.features->names.size(),
-        .used_features = train.features->used.size(),
-        .bins = train.bins.histogram_bins(),
-        .rounds = result_.rounds,
-        .trees = model.trees.size(),
-        .best_round = result_.best_round,
-        .load_seconds = result_.load_seconds,
-        .train_seconds = result_.train_seconds,
-        .phases = {},
-        .history = std::move(history_),
-        .importances = Importances(model)};
+    if (p_.task.report_file.empty() || !writes()) return {};
+    TreeReport report = {.title = fmt::format("{} on {}", p_.objective.name,
+                                              p_.data.path.substr(p_.data.path.rfind('/') + 1)),
+                         .parameters = p_.set,
+                         .data = {{"training", train.all_rows()}},
+                         .features = train.features->names.size(),
+                         .used_features = train.features->used.size(),
+                         .bins = train.bins.histogram_bins(),
+                         .rounds = result_.rounds,
+                         .trees = model.trees.size(),
+                         .best_round = result_.best_round,
+                         .load_seconds = result_.load_seconds,
+                         .train_seconds = result_.train_seconds,
+                         .phases = {},
+                         .history = std::move(history_),
+                         .importances = Importances(model)};
     for (size_t i = 0; i < valid.size(); ++i) {
       report.data.emplace_back(fmt::format("valid_{}", i + 1), valid[i]->all_rows());
     }
@@ -422,8 +430,8 @@ class TreeTask {
       const auto phase = static_cast<TreePhase>(i);
       report.phases.emplace_back(TreePhaseName(phase), phases_.Seconds(phase));
     }
-    STRATA_TRY(WriteOutput(context_.disk, p_.report_file + ".json", ReportJson(report)));
-    return WriteOutput(context_.disk, p_.report_file + ".html", ReportHtml(report));
+    STRATA_TRY(WriteOutput(context_.disk, p_.task.report_file + ".json", ReportJson(report)));
+    return WriteOutput(context_.disk, p_.task.report_file + ".html", ReportHtml(report));
   }
 
   TreeParameters p_;
@@ -441,7 +449,8 @@ class TreeTask {
 Result<TreeTaskResult> RunTreeTask(const TreeParameters& parameters,
                                    const TreeTaskContext& context) {
   const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const int64_t threads = parameters.num_threads > 0 ? parameters.num_threads : cores;
+  const int64_t threads =
+      parameters.machine.num_threads > 0 ? parameters.machine.num_threads : cores;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
                 WorkPool::Start("tree", static_cast<int>(threads) - 1, ThreadWait::kSpinFirst));
   return TreeTask(parameters, context, *pool, static_cast<size_t>(threads)).Run();

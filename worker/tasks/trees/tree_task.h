@@ -13,7 +13,7 @@
 #include "base/file/output_file.h"
 #include "strata/status.h"
 #include "worker/gbdt/booster.h"
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 

@@ -1,4 +1,4 @@
-#include "worker/gbdt/metric_names.h"
+#include "worker/gbdt/parameters/metric_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/lightgbm/given_parameters.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,30 +7,18 @@
 #include <charconv>
 #include <optional>
 #include <ranges>
+#include <type_traits>
 #include <variant>
 
-#include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "base/settings/settings.h"
-#include "worker/gbdt/parameter_conflicts.h"
-#include "worker/gbdt/parameter_table.h"
+#include "worker/gbdt/lightgbm/parameter_conflicts.h"
+#include "worker/gbdt/lightgbm/parameter_table.h"
 
 namespace strata {
 namespace {
 
-constexpr uint64_t kConfBytesMax = 16 << 20;
-constexpr const char* kCommandLine = "command line";  // an origin
-
 using Texts = std::vector<std::string>;
-using P = TreeParameters;
-using S = SplitRules;
-using B = BinningRules;
-
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\"'");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\"'") - begin + 1);
-}
 
 Texts SplitList(std::string_view text) {
   Texts parts;
@@ -113,13 +101,12 @@ void NameEach(Texts* columns) {
   }
 }
 
-// Sets what the row's target points at.
+// Sets what the row's member points at.
 class Setter {
  public:
-  Setter(const Given& given, const ParameterRow& row, TreeParameters* out)
-      : given_(given), row_(row), out_(out) {}
+  Setter(const Given& given, const ParameterRow& row) : given_(given), row_(row) {}
 
-  Status operator()(std::string P::*member) const {
+  Status operator()(std::string* out) const {
     std::string value(given_.value);
     if (!row_.choices.empty()) {
       value = CanonicalChoice(row_.name, LowerCase(value));
@@ -127,50 +114,37 @@ class Setter {
         return Wrong(given_, "one of " + std::string(row_.choices));
       }
     }
-    out_->*member = value;
+    *out = value;
     return {};
   }
-  Status operator()(Texts P::*member) const {
-    out_->*member = SplitList(row_.name == "metric" ? LowerCase(given_.value) : given_.value);
-    if (IsListOfColumns(row_)) NameEach(&(out_->*member));
+  Status operator()(Texts* out) const {
+    *out = SplitList(row_.name == "metric" ? LowerCase(given_.value) : given_.value);
+    if (IsListOfColumns(row_)) NameEach(out);
     return {};
   }
-  Status operator()(bool P::*member) const { return Bool(&(out_->*member)); }
-  Status operator()(bool B::*member) const { return Bool(&(out_->binning.*member)); }
-  Status operator()(int64_t P::*member) const { return Number(&(out_->*member), true); }
-  Status operator()(double P::*member) const { return Number(&(out_->*member), false); }
-  Status operator()(double S::*member) const { return Number(&(out_->rules.*member), false); }
-  Status operator()(int64_t S::*member) const { return Number(&(out_->rules.*member), true); }
-  Status operator()(int32_t S::*member) const { return Number(&(out_->rules.*member), true); }
-  Status operator()(int64_t B::*member) const { return Number(&(out_->binning.*member), true); }
-  Status operator()(uint32_t B::*member) const { return Number(&(out_->binning.*member), true); }
-  Status operator()(std::vector<int64_t> P::*member) const { return List(&(out_->*member), true); }
-  Status operator()(std::vector<double> P::*member) const { return List(&(out_->*member), false); }
-
- private:
-  Status Bool(bool* out) const {
+  Status operator()(bool* out) const {
     STRATA_ASSIGN(*out, BoolOf(given_));
     return {};
   }
   template <typename T>
-  Status Number(T* out, bool whole) const {
-    STRATA_ASSIGN(const double number, NumberOf(given_, given_.value, row_, whole));
+  Status operator()(T* out) const {
+    STRATA_ASSIGN(const double number, NumberOf(given_, given_.value, row_, std::is_integral_v<T>));
     *out = static_cast<T>(number);
     return {};
   }
   template <typename T>
-  Status List(std::vector<T>* out, bool whole) const {
+  Status operator()(std::vector<T>* out) const {
     out->clear();
     for (const std::string& part : SplitList(given_.value)) {
-      STRATA_ASSIGN(const double number, NumberOf(given_, part, row_, whole));
+      STRATA_ASSIGN(const double number, NumberOf(given_, part, row_, std::is_integral_v<T>));
       out->push_back(static_cast<T>(number));
     }
     return {};
   }
 
+ private:
   const Given& given_;
   const ParameterRow& row_;
-  TreeParameters* out_;
 };
 
 // Says how the work is done, not what is learned: models do not show it, so that they are the same
@@ -193,32 +167,15 @@ bool IsOfTheRun(std::string_view name) {
 }
 
 // A value as LightGBM writes it into models, whose reader takes no other spelling.
-struct ModelText {
-  const TreeParameters& p;
-
-  std::string Of(bool value) const { return value ? "1" : "0"; }
-  std::string Of(const std::string& value) const { return value; }
-  template <typename T>
-  std::string Of(const std::vector<T>& values) const {
-    return fmt::format("{}", fmt::join(values, ","));
-  }
-  template <typename T>
-  std::string Of(T number) const {
-    return fmt::format("{}", number);
-  }
-  template <typename T>
-  std::string operator()(T P::*member) const {
-    return Of(p.*member);
-  }
-  template <typename T>
-  std::string operator()(T S::*member) const {
-    return Of(p.rules.*member);
-  }
-  template <typename T>
-  std::string operator()(T B::*member) const {
-    return Of(p.binning.*member);
-  }
-};
+template <typename T>
+std::string ModelText(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) return value ? "1" : "0";
+  return fmt::format("{}", value);
+}
+template <typename T>
+std::string ModelText(const std::vector<T>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
+}
 
 // Whether LightGBM loads a model in which a parameter is so: its reader makes JSON of them, where
 // a list of columns has numbers alone and nothing is escaped.
@@ -229,17 +186,13 @@ bool IsReadByLightGbm(const ParameterRow& row, std::string_view value) {
   return value.find_first_of("\"\\\n") == value.npos;
 }
 
-// The name that a key means.
-std::string_view NameOf(const Given& given) {
-  const ParameterRow* row = FindParameter(given.key);
-  return row != nullptr ? row->name : given.key;
-}
-
 Status Apply(const Given& given, TreeParameters* out) {
   if (const ParameterRow* row = FindParameter(given.key); row != nullptr) {
-    STRATA_TRY(std::visit(Setter(given, *row, out), row->target));
+    const ParameterPointer member = row->member(*out);
+    STRATA_TRY(std::visit(Setter(given, *row), member));
     if (IsOfTheRun(row->name)) return {};
-    const std::string text = std::visit(ModelText{*out}, row->target);
+    const std::string text =
+        std::visit([](const auto* value) { return ModelText(*value); }, member);
     if (IsReadByLightGbm(*row, text)) out->set.emplace_back(row->name, text);
     return {};
   }
@@ -283,12 +236,12 @@ void DeriveSeeds(const std::vector<std::string_view>& given, TreeParameters* out
     const int64_t drawn = (state >> 16) & 0x7fff;
     if (std::ranges::count(given, name) == 0) *seed = drawn;
   };
-  next("data_random_seed", &out->data_random_seed);
-  next("bagging_seed", &out->bagging_seed);
-  next("drop_seed", &out->drop_seed);
-  next("feature_fraction_seed", &out->feature_fraction_seed);
-  next("objective_seed", &out->objective_seed);
-  next("extra_seed", &out->extra_seed);
+  next("data_random_seed", &out->data.data_random_seed);
+  next("bagging_seed", &out->boosting.bagging_seed);
+  next("drop_seed", &out->boosting.drop_seed);
+  next("feature_fraction_seed", &out->growth.feature_fraction_seed);
+  next("objective_seed", &out->objective.objective_seed);
+  next("extra_seed", &out->growth.extra_seed);
 }
 
 // "conf:3, command line": where the parameters of these names were given; `file`, if none was.
@@ -296,7 +249,7 @@ std::string OriginsOf(std::span<const std::string_view> names, std::span<const G
                       const std::string& file) {
   std::vector<std::string_view> origins;
   for (const Given& one : given) {
-    if (std::ranges::count(names, NameOf(one)) == 0) continue;
+    if (std::ranges::count(names, NameOf(one.key)) == 0) continue;
     if (std::ranges::count(origins, one.origin) == 0) origins.push_back(one.origin);
   }
   if (origins.empty()) return file;
@@ -306,74 +259,30 @@ std::string OriginsOf(std::span<const std::string_view> names, std::span<const G
 
 }  // namespace
 
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\"'");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\"'") - begin + 1);
+}
+
 Result<TreeParameters> MakeTreeParameters(std::span<const GivenParameter> given,
                                           const std::string& file) {
-  TreeParameters parameters;
+  TreeParameters parameters = LightGbmDefaults();
   std::vector<std::string_view> names;
   for (const Given& one : given) {
     STRATA_TRY(Apply(one, &parameters));
-    names.push_back(NameOf(one));
+    names.push_back(NameOf(one.key));
   }
   DeriveSeeds(names, &parameters);
-  if (parameters.boosting == "goss") {  // LightGBM's older name
-    parameters.boosting = "gbdt";
-    parameters.data_sample_strategy = "goss";
+  if (parameters.boosting.mode == "goss") {  // LightGBM's older name
+    parameters.boosting.mode = "gbdt";
+    parameters.boosting.data_sample_strategy = "goss";
   }
-  parameters.binning.min_data_in_leaf = parameters.rules.min_data_in_leaf;
+  parameters.data.binning.min_data_in_leaf = parameters.growth.rules.min_data_in_leaf;
   if (const auto conflict = FindConflict(parameters); conflict.has_value()) {
     return Invalid(fmt::format("{}: {}", OriginsOf(conflict->keys, given, file), conflict->what));
   }
   return parameters;
-}
-
-Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::string& file,
-                                         std::span<const std::string> overrides) {
-  std::vector<Given> all;
-  // The command line comes first and wins; within one place a key stands once.
-  const auto add = [&all](std::string_view assignment, size_t equals,
-                          const std::string& origin) -> Status {
-    Given one = {std::string(Trimmed(assignment.substr(0, equals))),
-                 std::string(Trimmed(assignment.substr(equals + 1))), origin};
-    const auto earlier =
-        std::ranges::find_if(all, [&](const Given& other) { return NameOf(other) == NameOf(one); });
-    if (earlier == all.end()) {
-      all.push_back(std::move(one));
-    } else if (earlier->origin != kCommandLine) {
-      return Invalid(
-          fmt::format("{}: {} is set again; it was at {}", origin, one.key, earlier->origin));
-    }
-    return {};
-  };
-  for (auto it = overrides.rbegin(); it != overrides.rend(); ++it) {  // the last one wins
-    const size_t equals = it->find('=');
-    if (equals == std::string::npos) {
-      return Invalid(fmt::format("{}: '{}': expected key=value", kCommandLine, ShownBytes(*it)));
-    }
-    STRATA_TRY(add(*it, equals, kCommandLine));
-  }
-  uint64_t number = 0;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    ++number;
-    line = Trimmed(line.substr(0, line.find('#')));
-    if (line.empty()) continue;
-    const size_t equals = line.find('=');
-    if (equals == std::string_view::npos) {
-      return Invalid(
-          fmt::format("{}:{}: expected key = value, found '{}'", file, number, ShownBytes(line)));
-    }
-    STRATA_TRY(add(line, equals, fmt::format("{}:{}", file, number)));
-  }
-  return MakeTreeParameters(all, file);
-}
-
-Result<TreeParameters> LoadLightGbmConf(Disk& disk, const std::string& path,
-                                        std::span<const std::string> overrides) {
-  const Result<std::string> text = ReadTextFile(disk, path, kConfBytesMax);
-  if (!text.ok()) return text.status().Prefixed("the configuration");
-  return ParseLightGbmConf(*text, path, overrides);
 }
 
 }  // namespace strata

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 

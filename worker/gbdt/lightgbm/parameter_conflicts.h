@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 

@@ -1,4 +1,4 @@
-#include "worker/gbdt/parameter_place.h"
+#include "worker/gbdt/lightgbm/parameter_place.h"
 
 #include <fmt/format.h>
 
@@ -42,8 +42,9 @@ std::optional<std::string_view> PlaceElsewhere(std::string_view parameter) {
 }
 
 std::string KeyOf(const TreeParameters& given, std::string_view parameter) {
-  if (!given.columns.has_value()) return std::string(parameter);
-  if (parameter == "data" && given.task != "train" && given.task != "refit") return "data.test";
+  if (!given.data.columns.has_value()) return std::string(parameter);
+  if (parameter == "data" && given.task.name != "train" && given.task.name != "refit")
+    return "data.test";
   if (parameter == "data") return "data.train";
   const std::optional<std::string_view> place = PlaceElsewhere(parameter);
   return place.has_value() ? std::string(*place)

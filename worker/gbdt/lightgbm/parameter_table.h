@@ -6,27 +6,19 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/parameters/parameter_member.h"
 
 namespace strata {
 
 inline constexpr double kAnyNumber = 1e308;
 
-using ParameterTarget =
-    std::variant<std::string TreeParameters::*, std::vector<std::string> TreeParameters::*,
-                 bool TreeParameters::*, int64_t TreeParameters::*, double TreeParameters::*,
-                 double SplitRules::*, int64_t SplitRules::*, int32_t SplitRules::*,
-                 bool BinningRules::*, int64_t BinningRules::*, uint32_t BinningRules::*,
-                 std::vector<int64_t> TreeParameters::*, std::vector<double> TreeParameters::*>;
-
-// What a key sets. The default is what TreeParameters says there.
+// What a key sets. The default is what LightGbmDefaults says there.
 struct ParameterRow {
   std::string_view name;
   std::string_view aliases;  // separated by blanks
-  ParameterTarget target;
+  ParameterMember member;
   std::string_view help;     // full sentences, for people
   double min = -kAnyNumber;  // of numbers
   double max = kAnyNumber;
@@ -34,8 +26,14 @@ struct ParameterRow {
 };
 std::span<const ParameterRow> ParameterRows();
 
+// The parameters where nothing is set: the parts' own defaults, which are LightGBM's, and the names
+// of its files.
+TreeParameters LightGbmDefaults();
+
 // The row that a name or an alias means; null: there is none.
 const ParameterRow* FindParameter(std::string_view key);
+// Its name; of a key without a row, the key.
+std::string_view NameOf(std::string_view key);
 
 // A key that LightGBM knows and Strata does not support, with the value at which it has no effect.
 struct UnsupportedParameter {
