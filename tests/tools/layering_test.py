@@ -70,7 +70,12 @@ MAY_INCLUDE = {
     "worker/data": ["base", "kernels/core", "storage"],
     "worker/ctr": ["base", "proto/format", "kernels", "storage", "cluster/collective",
                    "worker/data"],
-    "worker/gbdt": ["base", "kernels/core", "kernels/tree", "cluster/collective", "worker/data"],
+    "worker/gbdt": ["base", "kernels/core", "kernels/tree", "cluster/collective", "worker/data",
+                    "worker/gbdt/parameters"],
+    # What governs trees does not know what LightGBM calls it.
+    "worker/gbdt/parameters": ["base", "kernels/tree", "worker/data", "worker/gbdt/data"],
+    "worker/gbdt/lightgbm": ["base", "kernels/core", "worker/gbdt/parameters"],
+    "worker/gbdt/from_model": ["base", "kernels/tree", "worker/gbdt"],
     # Libraries know no job file; the job file knows what it describes.
     "worker/job": ["base", "storage", "worker/ctr/model_kind.h", "worker/data", "worker/gbdt"],
     "worker": ["base", "worker/tasks"],  # strata-worker
@@ -249,6 +254,8 @@ SELF_TEST = [
     ("worker/ctr/a.h", _GUARD + '#include "ps/client/remote_store.h"\n', "may not include"),
     ("worker/ctr/a.h", _GUARD + '#include "worker/job/job.h"\n', "may not include"),
     ("worker/gbdt/a.h", _GUARD + '#include "worker/tasks/options.h"\n', "may not include"),
+    ("worker/gbdt/boost/a.h", _GUARD + '#include "worker/gbdt/lightgbm/train_conf.h"\n', "may not include"),
+    ("worker/gbdt/boost/a.h", _GUARD + '#include "worker/gbdt/data/row_share.h"\n', ""),
     ("cluster/a.h", _GUARD + '#include "storage/table.h"\n', "cluster/ may not include"),
     ("cluster/a.h", _GUARD + '#include "kernels/dense/gemm.h"\n', "cluster/ may not include"),
     ("ps/client/a.h", _GUARD + '#include "ps/service/server.h"\n', "ps/client/ may not include"),

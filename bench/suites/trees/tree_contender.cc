@@ -16,11 +16,11 @@
 #include "base/json_text.h"
 #include "base/thread/work_pool.h"
 #include "kernels/core/device_choice.h"
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 #include "worker/gbdt/data/array_rows.h"
 #include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/input/open_rows.h"
 #include "worker/gbdt/lightgbm/train_conf.h"
-#include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata::bench {

@@ -1,14 +1,14 @@
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "tests/worker/gbdt/tree_data.h"
-#include "worker/gbdt/continue_model.h"
-#include "worker/gbdt/early_stopping.h"
+#include "worker/gbdt/boost/early_stopping.h"
+#include "worker/gbdt/from_model/continue_model.h"
+#include "worker/gbdt/from_model/refit.h"
 #include "worker/gbdt/model/lightgbm_text.h"
-#include "worker/gbdt/refit.h"
 
 namespace strata {
 namespace {

@@ -5,7 +5,7 @@
 #include "tests/worker/gbdt/category_edges.h"
 #include "tests/worker/gbdt/golden_model.h"
 #include "tests/worker/gbdt/tree_data.h"
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {

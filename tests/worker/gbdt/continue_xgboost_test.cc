@@ -7,7 +7,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/golden_model.h"
-#include "worker/gbdt/continue_model.h"
+#include "worker/gbdt/from_model/continue_model.h"
 #include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/model/xgboost_json.h"

@@ -11,7 +11,7 @@
 
 #include "tests/support/device_memory.cuh"
 #include "tests/worker/gbdt/tree_data.h"
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 
 namespace strata {

@@ -1,6 +1,6 @@
 // A model that is applied or converted has its own objective, classes and kind of boosting.
 // Parameters that say another one are refused, by whichever task.
-#include "worker/gbdt/model_differences.h"
+#include "worker/gbdt/from_model/model_differences.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

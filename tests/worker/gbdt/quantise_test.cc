@@ -1,4 +1,4 @@
-#include "worker/gbdt/quantise.h"
+#include "worker/gbdt/engine/quantise.h"
 
 #include <gtest/gtest.h>
 

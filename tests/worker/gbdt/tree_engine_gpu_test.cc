@@ -6,7 +6,7 @@
 #include "kernels/tree/grow/gpu_leaves.h"
 #include "tests/worker/gbdt/hard_array.h"
 #include "tests/worker/text_disk.h"
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 #include "worker/gbdt/data/npy_rows.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/engine/tree_engine.h"

@@ -16,11 +16,11 @@
 #include "kernels/tree/grow/grown_tree.h"
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/engine/quantise.h"
 #include "worker/gbdt/objective/objective.h"
 #include "worker/gbdt/parameters/growth_parameters.h"
 #include "worker/gbdt/parameters/machine_parameters.h"
 #include "worker/gbdt/phase_times.h"
-#include "worker/gbdt/quantise.h"
 
 namespace strata {
 

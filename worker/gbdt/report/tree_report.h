@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 
 namespace strata {
 

@@ -1,8 +1,8 @@
 #include "worker/tasks/trees/convert_task.h"
 
 #include "base/file/output_file.h"
+#include "worker/gbdt/from_model/model_differences.h"
 #include "worker/gbdt/model/model_format.h"
-#include "worker/gbdt/model_differences.h"
 
 namespace strata {
 

@@ -9,10 +9,10 @@
 
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/data/side_files.h"
+#include "worker/gbdt/from_model/model_differences.h"
+#include "worker/gbdt/input/open_rows.h"
 #include "worker/gbdt/metric/metric.h"
 #include "worker/gbdt/model/model_format.h"
-#include "worker/gbdt/model_differences.h"
-#include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict/predictor.h"
 #include "worker/tasks/trees/predict_task.h"
 

@@ -12,10 +12,10 @@
 #include "base/file/output_file.h"
 #include "base/print.h"
 #include "kernels/core/device_choice.h"
+#include "worker/gbdt/from_model/model_differences.h"
+#include "worker/gbdt/input/open_rows.h"
 #include "worker/gbdt/lightgbm/parameter_place.h"
 #include "worker/gbdt/model/model_format.h"
-#include "worker/gbdt/model_differences.h"
-#include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {

@@ -12,7 +12,7 @@
 #include "base/file/disk.h"
 #include "base/file/output_file.h"
 #include "strata/status.h"
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 #include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "worker/gbdt/model_differences.h"
+#include "worker/gbdt/from_model/model_differences.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "worker/gbdt/forced_bins.h"
+#include "worker/gbdt/input/forced_bins.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "worker/gbdt/to_model_tree.h"
+#include "worker/gbdt/boost/to_model_tree.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "kernels/tree/gradient/exact_sum.h"
-#include "worker/gbdt/to_model_tree.h"
+#include "worker/gbdt/boost/to_model_tree.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/gbdt/rank_agreement.h"
+#include "worker/gbdt/input/rank_agreement.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

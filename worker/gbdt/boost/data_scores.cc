@@ -1,4 +1,4 @@
-#include "worker/gbdt/data_scores.h"
+#include "worker/gbdt/boost/data_scores.h"
 
 namespace strata {
 namespace {

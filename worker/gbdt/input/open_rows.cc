@@ -1,4 +1,4 @@
-#include "worker/gbdt/open_rows.h"
+#include "worker/gbdt/input/open_rows.h"
 
 #include <fmt/format.h>
 

@@ -11,8 +11,9 @@
 #include "base/thread/work_pool.h"
 #include "kernels/tree/gradient/exact_sum.h"
 #include "strata/status.h"
+#include "worker/gbdt/boost/data_scores.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/data_scores.h"
+#include "worker/gbdt/engine/quantise.h"
 #include "worker/gbdt/engine/tree_engine.h"
 #include "worker/gbdt/metric/metric.h"
 #include "worker/gbdt/mode/boosting_mode.h"
@@ -20,7 +21,6 @@
 #include "worker/gbdt/objective/objective.h"
 #include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/gbdt/phase_times.h"
-#include "worker/gbdt/quantise.h"
 #include "worker/gbdt/sampler/row_sampler.h"
 
 namespace strata {

@@ -1,11 +1,11 @@
-#include "worker/gbdt/refit.h"
+#include "worker/gbdt/from_model/refit.h"
 
 #include <fmt/format.h>
 
 #include <numeric>
 
+#include "worker/gbdt/engine/quantise.h"
 #include "worker/gbdt/predict/predictor.h"
-#include "worker/gbdt/quantise.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/gbdt/binned_rows.h"
+#include "worker/gbdt/input/binned_rows.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "worker/gbdt/booster.h"
+#include "worker/gbdt/boost/booster.h"
 
 namespace strata {
 

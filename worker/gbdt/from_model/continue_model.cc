@@ -1,10 +1,10 @@
-#include "worker/gbdt/continue_model.h"
+#include "worker/gbdt/from_model/continue_model.h"
 
 #include <fmt/format.h>
 
 #include "worker/gbdt/data/feature_names.h"
+#include "worker/gbdt/from_model/model_differences.h"
 #include "worker/gbdt/model/lightgbm_text.h"
-#include "worker/gbdt/model_differences.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {

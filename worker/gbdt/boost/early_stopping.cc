@@ -1,4 +1,4 @@
-#include "worker/gbdt/early_stopping.h"
+#include "worker/gbdt/boost/early_stopping.h"
 
 namespace strata {
 
