@@ -382,10 +382,10 @@ TEST(TreesJob, TheTaskDecidesWhatIsReadAndWritten) {
                                    "gbdt.input_model=", "gbdt.num_leaves=7"};
   const Result<JobConfig> job = ParseJob(kTreesJob, "trees.toml", overrides, "predict");
   ASSERT_TRUE(job.ok()) << job.status().ToString();
-  EXPECT_EQ(job->trees->data, "/data/test.csv");
-  EXPECT_EQ(job->trees->input_model, "trees.txt");
-  EXPECT_EQ(job->trees->output_result, "out.txt");
-  EXPECT_EQ(job->trees->num_leaves, 7);
+  EXPECT_EQ(job->trees->data.path, "/data/test.csv");
+  EXPECT_EQ(job->trees->task.input_model, "trees.txt");
+  EXPECT_EQ(job->trees->task.output_result, "out.txt");
+  EXPECT_EQ(job->trees->growth.num_leaves, 7);
 }
 
 TEST(TreesJob, WhatDoesNotFitIsSaid) {

@@ -27,7 +27,7 @@ double PartOfEntropy(double p) { return p > 0 ? p * std::log(p) : 0; }
 
 // By name: the loss of a prediction s of the label y.
 using Loss = std::function<double(double s, double y)>;
-std::map<std::string, Loss> Losses(const MetricParameters& p) {
+std::map<std::string, Loss> Losses(const ByHandParameters& p) {
   const double a = p.alpha;
   const double c = p.fair_c;
   const double rho = p.tweedie_variance_power;
@@ -278,7 +278,7 @@ std::vector<double> PredictedByHand(const std::string& model_text, const std::ve
   return predicted;
 }
 
-double MetricByHand(const std::string& name, const MetricParameters& parameters, const Rows& rows) {
+double MetricByHand(const std::string& name, const ByHandParameters& parameters, const Rows& rows) {
   if (name.starts_with("ndcg@") || name.starts_with("map@")) return OfQueries(name, rows);
   if (name == "auc") return Auc(rows);
   if (name == "auc_mu") return AucMu(rows);

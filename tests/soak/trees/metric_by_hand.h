@@ -21,7 +21,7 @@ struct PredictedRows {
 };
 
 // What metrics depend on besides.
-struct MetricParameters {
+struct ByHandParameters {
   double alpha = 0.9;
   double fair_c = 1;
   double tweedie_variance_power = 1.5;
@@ -34,7 +34,7 @@ std::vector<double> PredictedByHand(const std::string& model_text, const std::ve
 
 // The value of a metric by the name that is printed ("ndcg@3"). Fails the process for a name that
 // is not known.
-double MetricByHand(const std::string& name, const MetricParameters& parameters,
+double MetricByHand(const std::string& name, const ByHandParameters& parameters,
                     const PredictedRows& rows);
 
 }  // namespace strata::soak

@@ -284,7 +284,7 @@ class Drawer {
 
   // What the loss and the metrics depend on.
   void DrawLoss() {
-    MetricParameters& p = case_.metric_parameters;
+    ByHandParameters& p = case_.metric_parameters;
     if (random_.Chance(0.3)) Set("alpha", p.alpha = Between(0.1, 0.9));
     if (random_.Chance(0.2)) Set("fair_c", p.fair_c = Between(0.5, 2));
     if (random_.Chance(0.2)) {

@@ -34,7 +34,7 @@ struct TreeCase {
   int world = 1;
   bool own_files = false;  // each rank has its part in a file of its own
   std::string conf;        // parameters, a line each, but for files
-  MetricParameters metric_parameters;
+  ByHandParameters metric_parameters;
 };
 
 // The same for the same seed. `device` is a device_type.

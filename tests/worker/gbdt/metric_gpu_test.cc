@@ -8,6 +8,7 @@
 #include "kernels/tree/score/gpu_scores.h"
 #include "tests/worker/gbdt/labelled_rows.h"
 #include "worker/gbdt/metric/metric.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "tests/worker/gbdt/labelled_rows.h"
+#include "worker/gbdt/parameters/tree_parameters.h"
 
 namespace strata {
 namespace {

@@ -240,11 +240,11 @@ TEST(LightGbmConf, TheFirstColumnOfAListSaysWhetherAllAreNames) {
 TEST(ParameterPlace, KeysAreThoseOfWhoGaveThem) {
   TreeParameters given;
   EXPECT_EQ(KeyOf(given, "output_model"), "output_model");
-  given.columns.emplace();
+  given.data.columns.emplace();
   EXPECT_EQ(KeyOf(given, "output_model"), "output.model");
   EXPECT_EQ(KeyOf(given, "report_file"), "gbdt.report_file");
   EXPECT_EQ(KeyOf(given, "data"), "data.train");
-  given.task = "predict";
+  given.task.name = "predict";
   EXPECT_EQ(KeyOf(given, "data"), "data.test");
 }
 
