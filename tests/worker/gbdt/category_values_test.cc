@@ -41,7 +41,7 @@ class CategoryValues : public testing::Test {
     STRATA_CHECK(booster.ok());
     STRATA_CHECK((*booster)->Round().ok());
     model_ = (*booster)->model();
-    scores_.assign((*booster)->training_scores().begin(), (*booster)->training_scores().end());
+    scores_ = *(*booster)->training_scores();
   }
 
   double Predicted(double value, PredictionKind kind = PredictionKind::kRaw) const {

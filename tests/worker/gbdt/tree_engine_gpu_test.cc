@@ -42,7 +42,7 @@ std::string Rows(int classes, bool real, uint64_t seed = 5, size_t rows = kRows)
   return text;
 }
 
-// The metrics after each round and the model.
+// The metrics after each round, the scores of the training data in the end, and the model.
 Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::string& device,
                           int64_t gpus = 1, std::span<const TreeDataset* const> valid = {}) {
   p.machine.device_type = device;
@@ -64,6 +64,8 @@ Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::
     }
     if (!goes_on) break;
   }
+  STRATA_ASSIGN(const std::vector<double> scores, booster->training_scores());
+  text += fmt::format("{}\n", fmt::join(scores, " "));
   STRATA_ASSIGN(const std::string model, WriteLightGbmText(booster->model()));
   return text + model;
 }

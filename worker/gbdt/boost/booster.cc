@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <numeric>
 
 #include "base/log.h"
-#include "kernels/tree/gradient/exact_sum.h"
 #include "worker/gbdt/boost/to_model_tree.h"
+#include "worker/gbdt/engine/score_engine.h"
 
 namespace strata {
 namespace {
@@ -26,23 +23,6 @@ Tree ConstantTree(double value, uint64_t rows) {
   Tree tree;
   tree.leaves.push_back({.value = value, .weight = 0, .rows = static_cast<int64_t>(rows)});
   return tree;
-}
-
-double RoundsOf(size_t rounds) { return static_cast<double>(std::max<size_t>(1, rounds)); }
-
-// Averages of sums over rounds.
-std::vector<double> Averaged(std::span<const double> sums, size_t rounds) {
-  std::vector<double> means(sums.begin(), sums.end());
-  for (double& mean : means) mean /= RoundsOf(rounds);
-  return means;
-}
-
-// One metric's values, of which the last one decides.
-void Append(std::vector<MetricValue> values, std::vector<MetricValue>* all) {
-  for (MetricValue& value : values) {
-    value.decides = &value == &values.back();
-    all->push_back(std::move(value));
-  }
 }
 
 }  // namespace
@@ -71,10 +51,11 @@ Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads,
   StartModel(std::move(start.model));
   mode_ = MakeBoostingMode(p.boosting, first_round_);
   STRATA_ASSIGN(sampler_, MakeRowSampler(p.boosting, train_));
-  quantise_options_ = {.width = WidthOf(p.boosting, train_.all_rows()),
-                       .bins = p.boosting.use_quantized_grad ? p.boosting.num_grad_quant_bins : 0,
-                       .seed = static_cast<uint64_t>(p.data.data_random_seed),
-                       .stochastic = p.boosting.stochastic_rounding};
+  const QuantiseOptions quantise = {
+      .width = WidthOf(p.boosting, train_.all_rows()),
+      .bins = p.boosting.use_quantized_grad ? p.boosting.num_grad_quant_bins : 0,
+      .seed = static_cast<uint64_t>(p.data.data_random_seed),
+      .stochastic = p.boosting.stochastic_rounding};
   STRATA_ASSIGN(engine_, MakeTreeEngine(train_, pool_,
                                         {.growth = p.growth,
                                          .machine = p.machine,
@@ -82,29 +63,10 @@ Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads,
                                          .phases = phases_,
                                          .group = group,
                                          .classes = model_.classes,
-                                         .levels = quantise_options_.LargestLevel(),
+                                         .levels = quantise.LargestLevel(),
                                          .renews_leaves = p.boosting.renews_leaves(),
                                          .forced_splits = start.forced_splits}));
-  STRATA_TRY(StartScores(valid));
-  STRATA_TRY(KeepScores(group));
-  if (keeps_scores_) return {};
-  gradients_.resize(train_.rows() * model_.classes);
-  hessians_.resize(train_.rows() * model_.classes);
-  bag_.resize(train_.rows());
-  std::iota(bag_.begin(), bag_.end(), 0U);
-  return {};
-}
-
-// Hands the training data's scores to the engine, if it takes them.
-Status Booster::KeepScores(Group* group) {
-  const std::optional<OwnLoss> loss = objective_->own_loss();
-  const bool is_alone = group == nullptr || group->world() == 1;
-  if (!loss.has_value() || !is_alone) return {};
-  OwnRounds rounds = {.loss = *loss, .weights = train_.weights, .quantise = quantise_options_};
-  if (mode_->averages()) rounds.fixed_scores = start_scores_;
-  STRATA_ASSIGN(keeps_scores_, engine_->KeepScores(rounds, scored_[0].scores.all()));
-  if (keeps_scores_ && parameters_.metric.is_provide_training_metric) MoveMetricsToGpu(&scored_[0]);
-  return {};
+  return StartScores(valid, quantise);
 }
 
 void Booster::StartModel(TreeModel model) {
@@ -126,67 +88,75 @@ void Booster::StartModel(TreeModel model) {
   first_round_ = model_.iterations();
 }
 
-Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
-  const size_t classes = model_.classes;
-  std::vector<const TreeDataset*> all = {&train_};
-  all.insert(all.end(), valid.begin(), valid.end());
-  for (const TreeDataset* data : all) {
-    STRATA_ASSIGN(std::vector<std::unique_ptr<TreeMetric>> metrics,
-                  MakeMetrics(parameters_.metric, parameters_.objective, *data, pool_));
-    scored_.push_back({DataScores(*data, classes, pool_), std::move(metrics), nullptr});
-    if (data == &train_) continue;
-    MoveToGpu(&scored_.back().scores);
-    if (scored_.back().scores.on_gpu() != nullptr) MoveMetricsToGpu(&scored_.back());
+Status Booster::StartScores(std::span<const TreeDataset* const> valid,
+                            const QuantiseOptions& quantise) {
+  STRATA_ASSIGN(DataMetrics metrics, MakeMetricsOf(train_));
+  // They are made in any case, as they look at the labels.
+  if (!parameters_.metric.is_provide_training_metric) metrics.Clear();
+  for (const TreeDataset* data : valid) {
+    STRATA_ASSIGN(Valid one, StartValid(*data));
+    valid_.push_back(std::move(one));
   }
   const bool averages = mode_->averages();
-  for (const TreeDataset* data : all) {
-    if (averages && first_round_ == 0) STRATA_TRY(data->CheckNoInitScores());
+  if (averages && first_round_ == 0) {
+    STRATA_TRY(train_.CheckNoInitScores());
+    for (const TreeDataset* data : valid) STRATA_TRY(data->CheckNoInitScores());
   }
-  start_scores_.assign(classes, 0);
-  if (!averages && !train_.init_scores.empty()) return {};
-  for (size_t k = 0; k < classes; ++k) {
+  DataScores scores(train_, model_.classes, pool_);
+  start_scores_.assign(model_.classes, 0);
+  const bool starts_here = averages || train_.init_scores.empty();
+  for (size_t k = 0; k < model_.classes && starts_here; ++k) {
     if (parameters_.boosting.boost_from_average) start_scores_[k] = objective_->StartScore(k);
-    if (averages) {
-      start_of_rows_.resize((k + 1) * train_.rows(), start_scores_[k]);
-      continue;
-    }
-    for (Scored& scored : scored_) STRATA_TRY(scored.scores.AddConstant(k, start_scores_[k]));
+    if (averages) continue;
+    STRATA_TRY(scores.AddConstant(k, start_scores_[k]));
+    for (Valid& one : valid_) STRATA_TRY(one.scores.AddConstant(k, start_scores_[k]));
   }
+  const RoundParts parts = {.data = train_,
+                            .objective = *objective_,
+                            .sampler = *sampler_,
+                            .engine = *engine_,
+                            .pool = pool_,
+                            .phases = phases_,
+                            .quantise = quantise,
+                            .renews_from_gradients = renews_from_gradients(),
+                            .fixed_scores = averages ? std::span<const double>(start_scores_)
+                                                     : std::span<const double>()};
+  STRATA_ASSIGN(training_, MakeTrainingScores(parts, std::move(scores), std::move(metrics)));
   return {};
 }
 
-// Of a validation set, to where trees grow.
-void Booster::MoveToGpu(DataScores* scores) {
-  const std::optional<int> gpu = engine_->gpu();
-  if (!gpu.has_value() || scores->data().rows() == 0) return;
-  const Status moved = scores->MoveToGpu(*gpu);
-  if (moved.ok()) return;
-  Log(LogLevel::kInfo, "scores of validation data are kept on the CPU: {}", moved.message());
+Result<DataMetrics> Booster::MakeMetricsOf(const TreeDataset& data) const {
+  return DataMetrics::Make(parameters_.metric, parameters_.objective, data, pool_);
 }
 
-// To where the scores are.
-void Booster::MoveMetricsToGpu(Scored* scored) {
-  // Values of several ranks' rows are found together, on the CPU.
-  if (scored->metrics.empty() || !scored->scores.data().share.is_whole()) return;
-  const Status moved = TryMetricsOnGpu(scored);
-  if (moved.ok()) return;
-  scored->on_gpu = nullptr;
-  Log(LogLevel::kInfo, "metrics are computed on the CPU: {}", moved.message());
+// Where trees grow, if they grow on a GPU and there is memory left.
+Result<Booster::Valid> Booster::StartValid(const TreeDataset& data) {
+  STRATA_ASSIGN(DataMetrics metrics, MakeMetricsOf(data));
+  Valid valid = {DataScores(data, model_.classes, pool_), std::move(metrics)};
+  const ScoreEngine* const engine = engine_->score_engine();
+  if (engine == nullptr || data.rows() == 0) return valid;
+  const Status moved = valid.scores.MoveToGpu(engine->gpu());
+  if (moved.ok()) {
+    valid.metrics.MoveToGpu(engine->gpu());
+  } else {
+    Log(LogLevel::kInfo, "scores of validation data are kept on the CPU: {}", moved.message());
+  }
+  return valid;
 }
 
-Status Booster::TryMetricsOnGpu(Scored* scored) {
-  const TreeDataset& data = scored->scores.data();
-  const int gpu = engine_->gpu().value();
-  STRATA_ASSIGN(scored->on_gpu, GpuMetrics::Open(gpu, {.labels = data.labels,
-                                                       .weights = data.weights,
-                                                       .query_begins = data.query_begins}));
-  for (const auto& metric : scored->metrics) STRATA_TRY(metric->MoveToGpu(scored->on_gpu.get()));
-  if (scored->scores.on_gpu() != nullptr) return {};
-  return engine_->ScoresOnGpu().status();  // memory for a copy, if they lie on several
+Result<std::vector<MetricValue>> Booster::Valid::Measure(double divisor) const {
+  if (metrics.on_gpu()) {
+    return metrics.MeasureOnGpu(scores.on_gpu()->data(), scores.all().size(), divisor);
+  }
+  std::vector<double> made;
+  STRATA_ASSIGN(const std::span<const double> fetched, scores.Fetch(&made));
+  return metrics.Measure(fetched, divisor);
 }
 
-std::span<const double> Booster::GradientScores() const {
-  return mode_->averages() ? std::span<const double>(start_of_rows_) : training_scores();
+Result<std::vector<double>> Booster::training_scores() const {
+  std::vector<double> made;
+  STRATA_ASSIGN(const std::span<const double> scores, training_->Fetch(&made));
+  return std::vector<double>(scores.begin(), scores.end());
 }
 
 Result<bool> Booster::Round() {
@@ -194,13 +164,7 @@ Result<bool> Booster::Round() {
   const size_t classes = model_.classes;
   const RoundPlan plan = mode_->Plan(round);
   STRATA_TRY(Drop(plan));
-  if (keeps_scores_) {
-    STRATA_TRY(engine_->StartRound(round, sampler_->OnGpu(round)));
-  } else {
-    const PhaseScope scope(phases_, TreePhase::kGradients);
-    objective_->Gradients(GradientScores(), round, pool_, gradients_, hessians_);
-    sampler_->Sample(round, pool_, gradients_, hessians_, &bag_);
-  }
+  STRATA_TRY(training_->StartRound(round));
   bool any = false;
   bool needed = false;
   for (size_t k = 0; k < classes; ++k) {
@@ -245,7 +209,7 @@ Status Booster::Drop(const RoundPlan& plan) {
       const size_t at = iteration * model_.classes + k;
       std::vector<double> values = model_.trees[at].LeafValues();
       for (double& value : values) value = -value;
-      STRATA_TRY(AddToTraining(k, grown_[at - first_round_ * model_.classes], values));
+      STRATA_TRY(training_->AddTree(k, grown_[at - first_round_ * model_.classes], values));
     }
   }
   return {};
@@ -261,24 +225,16 @@ Status Booster::TakeBack(const RoundPlan& plan, double factor) {
       const std::vector<double> values = model_.trees[at].LeafValues();
       for (size_t leaf = 0; leaf < change.size(); ++leaf)
         change[leaf] = values[leaf] - change[leaf];
-      STRATA_TRY(AddToTraining(k, grown, values));
-      for (Scored& scored : std::span(scored_).subspan(1)) {
-        STRATA_TRY(scored.scores.AddTree(k, grown, change));
-      }
+      STRATA_TRY(training_->AddTree(k, grown, values));
+      for (Valid& valid : valid_) STRATA_TRY(valid.scores.AddTree(k, grown, change));
     }
   }
   return {};
 }
 
-// Of a tree that need not be the last one.
-Status Booster::AddToTraining(size_t k, const GrownTree& grown, std::span<const double> values) {
-  if (keeps_scores_) return engine_->AddToScores(k, grown, values);
-  return scored_[0].scores.AddTree(k, grown, values);
-}
-
 // False: its root could not be split.
 Result<bool> Booster::GrowTree(size_t k, double shrinkage) {
-  STRATA_ASSIGN(const EngineTree grown, Grow(k));
+  STRATA_ASSIGN(const EngineTree grown, training_->Grow(k, rounds() * model_.classes + k));
   if (grown.not_finite > 0) {
     return train_.share.FailEverywhere(Failed(fmt::format(
         "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
@@ -290,74 +246,10 @@ Result<bool> Booster::GrowTree(size_t k, double shrinkage) {
   return true;
 }
 
-Result<EngineTree> Booster::Grow(size_t k) {
-  const uint64_t tree_number = rounds() * model_.classes + k;
-  if (keeps_scores_) return engine_->GrowFromScores(k, tree_number);
-  const uint64_t not_finite = Quantise(k, tree_number);
-  if (not_finite > 0) return EngineTree{.not_finite = not_finite};
-  const bool with_rows =
-      objective_->renews_outputs() || renews_from_gradients() || bag_.size() == train_.rows();
-  return engine_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number, with_rows);
-}
-
-// Returns how many gradients are not finite.
-uint64_t Booster::Quantise(size_t k, uint64_t tree_number) {
-  const PhaseScope scope(phases_, TreePhase::kGradients);
-  const size_t rows = train_.rows();
-  return quantised_.Quantise(std::span(gradients_).subspan(k * rows, rows),
-                             std::span(hessians_).subspan(k * rows, rows), quantise_options_,
-                             tree_number, train_.share, pool_);
-}
-
-// Of each leaf, what the objective makes of its rows' residuals.
-Result<std::vector<double>> Booster::RenewedOutputs(size_t k, const GrownTree& grown) {
-  const PhaseScope scope(phases_, TreePhase::kScores);
-  if (keeps_scores_) return engine_->RenewLeaves(k, grown);
-  const std::span<const double> scores = GradientScores().subspan(k * train_.rows(), train_.rows());
-  std::vector<std::vector<Residual>> residuals(grown.leaves.size());
-  pool_.Run(grown.leaves.size(), [&](size_t leaf) {
-    residuals[leaf] = objective_->Residuals(grown.RowsOf(grown.leaves[leaf]), scores);
-  });
-  return train_.share.Compute<Residual>(
-      residuals,
-      [&](size_t /*leaf*/, std::vector<Residual>& all) { return objective_->RenewedOutput(all); },
-      &pool_);
-}
-
-// Of each leaf, the sums of its rows' gradients as they were before they were rounded.
-Result<std::vector<ExactSlopes>> Booster::SumsOfLeaves(size_t k, const GrownTree& grown) {
-  const PhaseScope scope(phases_, TreePhase::kScores);
-  if (keeps_scores_) return engine_->SumLeaves(k, grown);
-  const size_t rows = train_.rows();
-  const auto gradients = std::span<const float>(gradients_).subspan(k * rows, rows);
-  const auto hessians = std::span<const float>(hessians_).subspan(k * rows, rows);
-  const auto largest_of = [&](std::span<const float> numbers) {
-    double largest = 0;
-    for (const float number : numbers) largest = std::max<double>(largest, std::fabs(number));
-    return train_.share.Max(largest);
-  };
-  const ExactSlopes none = {ExactSum(largest_of(gradients)), ExactSum(largest_of(hessians))};
-  std::vector<ExactSlopes> sums(grown.leaves.size(), none);
-  std::vector<std::array<ExactSum::Parts, 2>> parts(grown.leaves.size());
-  pool_.Run(parts.size(), [&](size_t leaf) {
-    ExactSlopes& sum = sums[leaf];
-    for (const uint32_t row : grown.RowsOf(grown.leaves[leaf])) {
-      sum.gradient.Add(gradients[row]);
-      sum.hessian.Add(hessians[row]);
-    }
-    parts[leaf] = {sum.gradient.parts(), sum.hessian.parts()};
-  });
-  train_.share.Sum(std::span(parts[0][0].data(), parts.size() * 6));
-  for (size_t leaf = 0; leaf < parts.size(); ++leaf) {
-    sums[leaf].gradient.SetParts(parts[leaf][0]);
-    sums[leaf].hessian.SetParts(parts[leaf][1]);
-  }
-  return sums;
-}
-
-// Outputs from such sums; not smoothed, as LightGBM has it.
+// Outputs from the sums of unrounded gradients; not smoothed, as LightGBM has it.
 Status Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree) {
-  STRATA_ASSIGN(const std::vector<ExactSlopes> sums, SumsOfLeaves(k, grown));
+  const PhaseScope scope(phases_, TreePhase::kScores);
+  STRATA_ASSIGN(const std::vector<ExactSlopes> sums, training_->SumsOfLeaves(k, grown));
   SplitRules rules = parameters_.growth.rules;
   rules.path_smooth = 0;
   for (size_t leaf = 0; leaf < sums.size(); ++leaf) {
@@ -378,10 +270,8 @@ Status Booster::AddConstant(size_t k) {
   if (starts_here) value = objective_->StartScore(k);
   const GrownTree one_leaf = {.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}};
   if (mode_->averages() || starts_here) {
-    STRATA_TRY(AddToTraining(k, one_leaf, std::span(&value, 1)));
-    for (Scored& scored : std::span(scored_).subspan(1)) {
-      STRATA_TRY(scored.scores.AddConstant(k, value));
-    }
+    STRATA_TRY(training_->AddTree(k, one_leaf, std::span(&value, 1)));
+    for (Valid& valid : valid_) STRATA_TRY(valid.scores.AddConstant(k, value));
   }
   if (mode_->drops()) grown_.push_back(one_leaf);
   model_.trees.push_back(ConstantTree(value, train_.all_rows()));
@@ -393,7 +283,8 @@ Status Booster::AddTree(size_t k, const EngineTree& engine_tree, double shrinkag
   Tree tree = ToModelTree(grown, *train_.features, engine_tree.units,
                           parameters_.growth.rules.min_gain_to_split);
   if (objective_->renews_outputs()) {
-    STRATA_ASSIGN(const std::vector<double> outputs, RenewedOutputs(k, grown));
+    const PhaseScope scope(phases_, TreePhase::kScores);
+    STRATA_ASSIGN(const std::vector<double> outputs, training_->RenewedOutputs(k, grown));
     for (size_t leaf = 0; leaf < outputs.size(); ++leaf) tree.leaves[leaf].value = outputs[leaf];
   }
   if (renews_from_gradients()) STRATA_TRY(RenewFromGradients(k, grown, &tree));
@@ -409,16 +300,8 @@ Status Booster::AddTree(size_t k, const EngineTree& engine_tree, double shrinkag
 
 Status Booster::AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values) {
   const PhaseScope scope(phases_, TreePhase::kScores);
-  for (Scored& scored : scored_) {
-    const bool is_training = &scored == scored_.data();
-    if (is_training && keeps_scores_) {
-      STRATA_TRY(engine_->AddToScores(k, grown, leaf_values));
-    } else if (is_training && bag_.size() == train_.rows()) {
-      scored.scores.AddGrown(k, grown, leaf_values);
-    } else {
-      STRATA_TRY(scored.scores.AddTree(k, grown, leaf_values));
-    }
-  }
+  STRATA_TRY(training_->AddGrown(k, grown, leaf_values));
+  for (Valid& valid : valid_) STRATA_TRY(valid.scores.AddTree(k, grown, leaf_values));
   return {};
 }
 
@@ -428,49 +311,19 @@ void Booster::TruncateTo(size_t rounds) {
 
 Result<std::vector<Evaluation>> Booster::Evaluate() const {
   const PhaseScope scope(phases_, TreePhase::kMetrics);
+  const double divisor = mode_->averages() ? static_cast<double>(std::max<size_t>(1, rounds())) : 1;
   std::vector<Evaluation> evaluations;
-  for (size_t i = 0; i < scored_.size(); ++i) {
-    if (i == 0 && !parameters_.metric.is_provide_training_metric) continue;
-    const Scored& scored = scored_[i];
-    Evaluation evaluation{.data = i == 0 ? "training" : fmt::format("valid_{}", i), .metrics = {}};
-    STRATA_ASSIGN(evaluation.metrics,
-                  scored.on_gpu == nullptr ? Measure(scored) : MeasureOnGpu(scored));
-    STRATA_TRY(scored.scores.data().share.status());
-    evaluations.push_back(std::move(evaluation));
+  if (parameters_.metric.is_provide_training_metric) {
+    STRATA_ASSIGN(std::vector<MetricValue> values, training_->Measure(divisor));
+    STRATA_TRY(train_.share.status());
+    evaluations.push_back({.data = "training", .metrics = std::move(values)});
+  }
+  for (size_t i = 0; i < valid_.size(); ++i) {
+    STRATA_ASSIGN(std::vector<MetricValue> values, valid_[i].Measure(divisor));
+    STRATA_TRY(valid_[i].scores.data().share.status());
+    evaluations.push_back({.data = fmt::format("valid_{}", i + 1), .metrics = std::move(values)});
   }
   return evaluations;
-}
-
-Result<std::vector<MetricValue>> Booster::Measure(const Scored& scored) const {
-  std::vector<double> made;
-  STRATA_ASSIGN(std::span<const double> scores, scored.scores.Fetch(&made));
-  if (&scored == scored_.data() && keeps_scores_) {
-    made.resize(scores.size());
-    STRATA_TRY(engine_->FetchScores(made));
-    scores = made;
-  }
-  if (mode_->averages()) scores = made = Averaged(scores, rounds());
-  std::vector<MetricValue> all;
-  for (const auto& metric : scored.metrics) Append(metric->Evaluate(scores), &all);
-  return all;
-}
-
-Result<std::vector<MetricValue>> Booster::MeasureOnGpu(const Scored& scored) const {
-  const double* scores = nullptr;
-  if (scored.scores.on_gpu() != nullptr) {
-    scores = scored.scores.on_gpu()->data();
-  } else {
-    STRATA_ASSIGN(scores, engine_->ScoresOnGpu());
-  }
-  if (mode_->averages()) {
-    STRATA_ASSIGN(scores, scored.on_gpu->Divided(scores, model_.classes, RoundsOf(rounds())));
-  }
-  std::vector<MetricValue> all;
-  for (const auto& metric : scored.metrics) {
-    STRATA_ASSIGN(std::vector<MetricValue> values, metric->EvaluateOnGpu(*scored.on_gpu, scores));
-    Append(std::move(values), &all);
-  }
-  return all;
 }
 
 }  // namespace strata

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/thread/work_pool.h"
-#include "kernels/tree/gradient/exact_sum.h"
 #include "strata/status.h"
+#include "worker/gbdt/boost/data_metrics.h"
 #include "worker/gbdt/boost/data_scores.h"
+#include "worker/gbdt/boost/training_scores.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/engine/quantise.h"
 #include "worker/gbdt/engine/tree_engine.h"
 #include "worker/gbdt/metric/metric.h"
 #include "worker/gbdt/mode/boosting_mode.h"
@@ -24,12 +24,6 @@
 #include "worker/gbdt/sampler/row_sampler.h"
 
 namespace strata {
-
-// A data set's metrics after a round.
-struct Evaluation {
-  std::string data;  // "training", "valid_1"
-  std::vector<MetricValue> metrics;
-};
 
 // What training may begin with.
 struct BoosterStart {
@@ -66,40 +60,31 @@ class Booster {
   const TreeModel& model() const { return model_; }
   // Those of the model that training began with are among them.
   size_t rounds() const { return model_.iterations(); }
-  // Of the training data, class * rows + row: the sum of all trees, and what it began with. Stays
-  // at that where an engine keeps scores, which one does not for a caller's own objective.
-  std::span<const double> training_scores() const { return scored_[0].scores.all(); }
+  // Of the training data, class * rows + row: the sum of all trees, and what it began with.
+  // Trees that were truncated stay in it.
+  Result<std::vector<double>> training_scores() const;
 
  private:
-  struct Scored {
+  // Validation data.
+  struct Valid {
     DataScores scores;
-    std::vector<std::unique_ptr<TreeMetric>> metrics;
-    std::unique_ptr<GpuMetrics> on_gpu;  // where the scores are, unless null
+    DataMetrics metrics;
+    Result<std::vector<MetricValue>> Measure(double divisor) const;
   };
 
   Booster(const TreeParameters& parameters, const TreeDataset& train, WorkPool& pool);
   Status Start(std::span<const TreeDataset* const> valid, size_t threads, Group* group,
                BoosterStart start);
   void StartModel(TreeModel model);
-  void MoveToGpu(DataScores* scores);
-  void MoveMetricsToGpu(Scored* scored);
-  Status TryMetricsOnGpu(Scored* scored);
-  Result<std::vector<MetricValue>> Measure(const Scored& scored) const;
-  Result<std::vector<MetricValue>> MeasureOnGpu(const Scored& scored) const;
-  Status StartScores(std::span<const TreeDataset* const> valid);
-  std::span<const double> GradientScores() const;
+  Status StartScores(std::span<const TreeDataset* const> valid, const QuantiseOptions& quantise);
+  Result<Valid> StartValid(const TreeDataset& data);
+  Result<DataMetrics> MakeMetricsOf(const TreeDataset& data) const;
   Status Drop(const RoundPlan& plan);
   Status TakeBack(const RoundPlan& plan, double factor);
-  Status AddToTraining(size_t k, const GrownTree& grown, std::span<const double> values);
-  Status KeepScores(Group* group);
   Result<bool> GrowTree(size_t k, double shrinkage);
-  Result<EngineTree> Grow(size_t k);
-  uint64_t Quantise(size_t k, uint64_t tree_number);
   bool renews_from_gradients() const {
     return parameters_.boosting.renews_leaves() && !objective_->renews_outputs();
   }
-  Result<std::vector<double>> RenewedOutputs(size_t k, const GrownTree& grown);
-  Result<std::vector<ExactSlopes>> SumsOfLeaves(size_t k, const GrownTree& grown);
   Status RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree);
   Status AddConstant(size_t k);
   void WarnOfConstants(bool needed, bool goes_on) const;
@@ -115,18 +100,12 @@ class Booster {
   std::unique_ptr<BoostingMode> mode_;
   std::unique_ptr<RowSampler> sampler_;
   std::unique_ptr<TreeEngine> engine_;
-  bool keeps_scores_ = false;  // the engine, of the training data
-  QuantisedGradients quantised_;
-  QuantiseOptions quantise_options_;
   TreeModel model_;
   size_t first_round_ = 0;
-  std::vector<GrownTree> grown_;       // of this run, where the mode drops trees
-  std::vector<Scored> scored_;         // training data first
-  std::vector<double> start_scores_;   // of each class
-  std::vector<double> start_of_rows_;  // the same for each row, where the mode averages
-  std::vector<float> gradients_;
-  std::vector<float> hessians_;
-  std::vector<uint32_t> bag_;
+  std::vector<GrownTree> grown_;      // of this run, where the mode drops trees
+  std::vector<double> start_scores_;  // of each class
+  std::unique_ptr<TrainingScores> training_;
+  std::vector<Valid> valid_;
 };
 
 }  // namespace strata

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "worker/gbdt/boost/booster.h"
+#include "worker/gbdt/metric/metric.h"
 
 namespace strata {
 

@@ -4,12 +4,13 @@
 #include "base/log.h"
 #include "worker/gbdt/engine/engines.h"
 #include "worker/gbdt/engine/feature_rules.h"
+#include "worker/gbdt/engine/score_engine.h"
 #include "worker/gbdt/grower/feature_choice.h"
 
 namespace strata {
 namespace {
 
-class CudaEngine : public TreeEngine {
+class CudaEngine : public TreeEngine, public ScoreEngine {
  public:
   CudaEngine(int device, const GrowthParameters& p, const TreeDataset& data, PhaseTimes* phases,
              std::unique_ptr<GpuTrees> trees)
@@ -20,7 +21,8 @@ class CudaEngine : public TreeEngine {
         features_(data.bins.features()),
         trees_(std::move(trees)) {}
 
-  std::optional<int> gpu() const override { return device_; }
+  ScoreEngine* score_engine() override { return this; }
+  int gpu() const override { return device_; }
 
   Result<EngineTree> Grow(const FixedGradients& gradients, const GradientUnits& units,
                           std::span<const uint32_t> bag, uint64_t tree_number,

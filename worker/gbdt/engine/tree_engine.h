@@ -1,23 +1,19 @@
-// TreeEngine: where trees grow, and with which of a round's work besides: `device` = cpu or cuda.
-// All engines make the same trees, to the bit.
+// TreeEngine: where trees grow: `device` = cpu or cuda. All engines make the same trees, to the
+// bit.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/thread/work_pool.h"
 #include "cluster/collective/group.h"
-#include "kernels/tree/gradient/exact_sum.h"
-#include "kernels/tree/grow/gpu_trees.h"
+#include "kernels/tree/gradient/fixed_point.h"
 #include "kernels/tree/grow/grown_tree.h"
 #include "strata/status.h"
 #include "worker/gbdt/data/tree_dataset.h"
-#include "worker/gbdt/engine/quantise.h"
-#include "worker/gbdt/objective/objective.h"
 #include "worker/gbdt/parameters/growth_parameters.h"
 #include "worker/gbdt/parameters/machine_parameters.h"
 #include "worker/gbdt/phase_times.h"
@@ -31,14 +27,7 @@ struct EngineTree {
   uint64_t not_finite = 0;   // gradients that were not, and counted as 0
 };
 
-// Rounds whose gradients and scores stay where the trees grow, so that the host sees trees alone.
-struct OwnRounds {
-  OwnLoss loss;
-  std::span<const float> weights;  // empty: all 1
-  QuantiseOptions quantise;
-  // Unless empty, gradients are always of these, one of each class.
-  std::span<const double> fixed_scores = {};
-};
+class ScoreEngine;
 
 // One thread at a time.
 class TreeEngine {
@@ -51,41 +40,8 @@ class TreeEngine {
                                   std::span<const uint32_t> bag, uint64_t tree_number,
                                   bool with_rows) = 0;
 
-  // The GPU on which other data's scores can be kept up with its trees.
-  virtual std::optional<int> gpu() const { return std::nullopt; }
-
-  // Begins to keep scores, which begin as these, class * rows + row; false: the engine does not.
-  virtual Result<bool> KeepScores(const OwnRounds& /*rounds*/, std::span<const double> /*scores*/) {
-    return false;
-  }
-  // With scores kept: gradients of all classes from them, and the rows that their trees grow with.
-  virtual Status StartRound(uint64_t /*round*/, const GpuSample& /*sample*/) {
-    return Failed("this engine keeps no scores");
-  }
-  // A tree of class k, from the round's gradients.
-  virtual Result<EngineTree> GrowFromScores(size_t /*k*/, uint64_t /*tree_number*/) {
-    return Failed("this engine keeps no scores");
-  }
-  // With scores kept: adds the values of the leaves to the rows in them, of class k; where they
-  // are.
-  virtual Status AddToScores(size_t /*k*/, const GrownTree& /*tree*/,
-                             std::span<const double> /*values*/) {
-    return Failed("this engine keeps no scores");
-  }
-  // With scores kept, of the tree of class k that has just grown: outputs of its leaves as the
-  // objective renews them; and the sums of their gradients.
-  virtual Result<std::vector<double>> RenewLeaves(size_t /*k*/, const GrownTree& /*tree*/) {
-    return Failed("this engine keeps no scores");
-  }
-  virtual Result<std::vector<ExactSlopes>> SumLeaves(size_t /*k*/, const GrownTree& /*tree*/) {
-    return Failed("this engine keeps no scores");
-  }
-  virtual Status FetchScores(std::span<double> /*scores*/) {
-    return Failed("this engine keeps no scores");
-  }
-  // Those of all rows in the memory of gpu(), good until they change. kRefused: they are not there,
-  // and there is too little for a copy.
-  virtual Result<const double*> ScoresOnGpu() { return Failed("this engine keeps no scores"); }
+  // Itself, if it can keep scores where its trees grow; null: it grows trees alone.
+  virtual ScoreEngine* score_engine() { return nullptr; }
 };
 
 struct EngineOptions {

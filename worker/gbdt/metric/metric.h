@@ -22,6 +22,12 @@ struct MetricValue {
   bool decides = true;  // the last value of its metric: what early stopping looks at
 };
 
+// A data set's metrics after a round.
+struct Evaluation {
+  std::string data;  // "training", "valid_1"
+  std::vector<MetricValue> metrics;
+};
+
 // Of one data set, which outlives it, as does the pool whose threads it works on: values are the
 // same for any number of them.
 class TreeMetric {

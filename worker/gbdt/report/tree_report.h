@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "worker/gbdt/boost/booster.h"
+#include "worker/gbdt/metric/metric.h"
+#include "worker/gbdt/model/tree_model.h"
 
 namespace strata {
 
