@@ -3,21 +3,19 @@
 #include <utility>
 
 namespace strata {
-namespace {
-
-constexpr TimeNs kUpdateEvery = 200 * kMillisecond;
-
-}  // namespace
 
 Phase::Phase(const TaskContext& context, std::string name)
-    : context_(context), name_(std::move(name)), begin_(context.clock.Now()) {}
+    : context_(context),
+      name_(std::move(name)),
+      begin_(context.clock.Now()),
+      update_(context.clock) {}
 
 void Phase::Advance(uint64_t samples, double share, double loss, const RecentSamples* recent) {
   samples_ += samples;
   pace_.Advance(context_.clock.Now(), samples_, share);
   if (context_.printer.Due()) {
     Show(share, loss, recent);
-  } else if (context_.clock.Now() >= next_update_) {
+  } else if (update_.Due()) {
     Update(share, loss, recent);
   }
 }
@@ -29,7 +27,7 @@ void Phase::Show(double share, double loss, const RecentSamples* recent) {
 // For strata-admin and /metrics: what it costs, the AUC of the recent samples, is paid now and then
 // only.
 ProgressState Phase::Update(double share, double loss, const RecentSamples* recent) {
-  next_update_ = context_.clock.Now() + kUpdateEvery;
+  update_.Restart();
   const ProgressState state{.share = share,
                             .samples = samples_,
                             .samples_per_second = pace_.SamplesPerSecond(),

@@ -32,7 +32,7 @@ class Phase {
   const TaskContext& context_;
   std::string name_;
   TimeNs begin_;
-  TimeNs next_update_ = 0;
+  UpdateTimer update_;
   Pace pace_;
   uint64_t samples_ = 0;
 };

@@ -15,6 +15,7 @@ namespace {
 
 constexpr TimeNs kTerminalInterval = 200 * kMillisecond;
 constexpr TimeNs kPlainInterval = 2 * kSecond;
+constexpr TimeNs kUpdateEvery = 200 * kMillisecond;
 
 std::string Duration(double seconds) {
   if (seconds < 60) return fmt::format("{:.0f} s", seconds);
@@ -69,6 +70,8 @@ double Pace::EtaSeconds(TimeNs now) const {
   const double share = last_.share - points_.front().share;
   return share > 0 ? elapsed * (1 - last_.share) / share : kUnknown;
 }
+
+void UpdateTimer::Restart() { due_ = clock_.Now() + kUpdateEvery; }
 
 std::string ProgressLine(const std::string& task, const ProgressState& state) {
   std::string line = fmt::format("{:<8} {:3} %  {} samples", task,

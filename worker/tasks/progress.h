@@ -58,6 +58,21 @@ class Pace {
   Point last_;
 };
 
+// When a status that others read is to be set again: not more often than every 200 ms, as setting
+// it costs something. One thread at a time.
+class UpdateTimer {
+ public:
+  explicit UpdateTimer(const Clock& clock) : clock_(clock) {}
+
+  bool Due() const { return clock_.Now() >= due_; }
+  // It has been set now.
+  void Restart();
+
+ private:
+  const Clock& clock_;
+  TimeNs due_ = 0;  // the first one is due at once
+};
+
 // "train   45 %    81,920 samples  12,345/s  ETA 3 s  loss 0.3012  AUC 0.9123".
 std::string ProgressLine(const std::string& task, const ProgressState& state);
 // {"progress":0.45,"task":"train",...}.

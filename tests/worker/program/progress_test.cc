@@ -7,6 +7,9 @@
 #include <random>
 #include <string>
 
+#include "proto/control/control.pb.h"
+#include "worker/tasks/trees/tree_progress_display.h"
+
 namespace strata {
 namespace {
 
@@ -147,6 +150,35 @@ TEST(Progress, OnATerminalTheLineIsDrawnOver) {
   EXPECT_TRUE(printer.Due());
   ProgressPrinter silent(clock, nullptr, true, nullptr);
   silent.Print("train", {});
+}
+
+TEST(Progress, TheBoardHearsOfTreesNowAndThenAndOfTheLastRound) {
+  SimClock clock;
+  StatusBoard board(clock);
+  Captured objects;
+  TreeProgressDisplay display(clock, board, {.objects = objects.file()});
+  const auto shown = [&] {
+    control::NodeStatus status;
+    EXPECT_TRUE(status.ParseFromString(board.Serialized()));
+    return status.worker().samples();
+  };
+  const auto advance = [&](size_t round, const std::vector<Evaluation>* evaluations = nullptr) {
+    display.Advance({.round = round, .rounds = 100, .rows = 10, .evaluations = evaluations});
+  };
+  advance(1);
+  EXPECT_EQ(shown(), 10);
+  clock.Advance(200 * kMillisecond - 1);
+  const std::vector<Evaluation> measured = {{.data = "valid_1", .metrics = {{"auc", 0.75}}}};
+  advance(2, &measured);
+  EXPECT_EQ(shown(), 10);
+  EXPECT_EQ(nlohmann::json::parse(objects.Text())["metrics"]["auc"], 0.75);
+  clock.Advance(1);
+  advance(3);
+  EXPECT_EQ(shown(), 30);
+  advance(4);
+  EXPECT_EQ(shown(), 30);
+  display.Finish();
+  EXPECT_EQ(shown(), 40);
 }
 
 TEST(RecentSamples, AucIsThatOfTheNewest) {
