@@ -304,8 +304,9 @@ class Loader {
                                                std::vector<NonZeroRows>* non_zero) {
     const std::vector<int64_t>& most = options_.max_bin_by_feature;
     if (!most.empty() && most.size() != samples.size()) {
-      return Invalid(fmt::format("max_bin_by_feature: {} numbers, {} has {} features", most.size(),
-                                 path_, samples.size()));
+      return Invalid(fmt::format(
+          "{}: max_bin_by_feature: expected a number for each of the {} features, found {}", path_,
+          samples.size(), most.size()));
     }
     for (size_t f = 0; f < samples.size(); ++f) {
       samples[f].categorical = categorical[f];
