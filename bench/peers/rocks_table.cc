@@ -5,6 +5,7 @@
 
 #include "base/seeded_hash.h"
 #include "kernels/core/initializer.h"
+#include "storage/memory/scan_pages.h"
 
 namespace strata {
 namespace {
@@ -156,7 +157,6 @@ uint64_t RocksTable::CommitErase() {
 
 Status RocksTable::FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot,
                             uint32_t epoch_min, bool with_state, ScanPage& page) const {
-  ClearPage(page);
   std::vector<uint64_t> hashes;
   for (auto row = unwritten.lower_bound(page.cursor); row != unwritten.end(); ++row) {
     hashes.push_back(row->first);
@@ -184,6 +184,7 @@ Status RocksTable::FillPage(const Unwritten& unwritten, const RocksSnapshot* sna
 }
 
 Status RocksTable::Scan(ScanPage& page) const {
+  ClearPage(page);
   return FillPage(unwritten_, nullptr, 0, page.with_state, page);
 }
 
@@ -193,31 +194,25 @@ TableStats RocksTable::Stats() const {
   return stats;
 }
 
-uint32_t RocksTable::BeginSnapshot(uint32_t since) {
-  EndSnapshot();
+void RocksTable::MarkForSnapshot(uint32_t /*held*/) {
   snapshot_ = cold_.Snapshot();
   snapshot_unwritten_ = unwritten_;
-  return history_.BeginSnapshot(since);
 }
 
-Status RocksTable::SnapshotPage(ScanPage& page) {
-  STRATA_CHECK(history_.in_snapshot());
+Status RocksTable::TakeForSnapshot(ScanPage& page) {
   page.cursor = snapshot_place_.cursor;
   STRATA_TRY(FillPage(snapshot_unwritten_, snapshot_.get(), history_.snapshot_since(), true, page));
   snapshot_place_.cursor = page.cursor;
   return {};
 }
 
-void RocksTable::EndSnapshot() {
-  history_.EndSnapshot();
+void RocksTable::UnmarkForSnapshot() {
   snapshot_.reset();
   snapshot_unwritten_.clear();
   snapshot_place_.cursor = 0;
 }
 
-Status RocksTable::Load(const ScanPage& page) {
-  STRATA_CHECK(!history_.in_snapshot());
-  STRATA_TRY(CheckLoad(page));
+Status RocksTable::LoadRows(const ScanPage& page) {
   STRATA_TRY(WriteUnwritten());
   const size_t width = size_t{schema_.dim} + schema_.state_width;
   AppendOrder order = cold_.OrderOf(space_);
@@ -235,15 +230,12 @@ Status RocksTable::Load(const ScanPage& page) {
     const Key key = page.keys[i];
     if (found_[i] == 0 && (is_above || fresh_keys.insert(key).second)) ++fresh;
     WriteElements(schema_, {page.rows.data() + i * width, width}, ElementsOf(Row(i)));
-    RowCounters& counters = CountersOf(schema_, Row(i));
-    counters = page.counters[i];
-    counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+    CountersOf(schema_, Row(i)) = LoadedCounters(page, i);
     writes_.push_back({key, Row(i)});
   }
   const Status written = is_above ? cold_.Append(space_, writes_) : cold_.Write(space_, writes_);
   STRATA_TRY(written.Prefixed("table '" + spec_.name + "'"));
   stats_.rows += fresh;
-  history_.Loaded();
   return {};
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "storage/memory/combine.h"
-#include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
 #include "storage/rocks/cold_rows.h"
 #include "storage/rocks/rocks_db.h"
@@ -37,18 +36,14 @@ class RocksTable : public LocalTable {
   Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
 
-  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
-  uint32_t BeginSnapshot(uint32_t since) override;
-  Status SnapshotPage(ScanPage& page) override;
-  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
-  void EndSnapshot() override;
-  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
-  Status Load(const ScanPage& page) override;
-
  private:
   // Rows by hash; an empty one is to be erased.
   using Unwritten = std::map<uint64_t, std::vector<std::byte>>;
 
+  void MarkForSnapshot(uint32_t held) override;
+  Status TakeForSnapshot(ScanPage& page) override;
+  void UnmarkForSnapshot() override;
+  Status LoadRows(const ScanPage& page) override;
   std::byte* Row(size_t i) { return rows_.data() + i * row_bytes_; }
   void MakeNew(Key key, std::byte* row) {
     MakeNewRow(spec_, schema_, key, ElementsOf(row), CountersOf(schema_, row));
@@ -58,6 +53,7 @@ class RocksTable : public LocalTable {
   Status WriteUnwritten();
   // writes_, now or later.
   void Write();
+  // Appends rows to the page from its cursor on.
   Status FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot, uint32_t epoch_min,
                   bool with_state, ScanPage& page) const;
 
@@ -67,7 +63,6 @@ class RocksTable : public LocalTable {
   RocksDb& cold_;
   const SpaceId space_;
   TableStats stats_;
-  CutHistory history_;
   Unwritten unwritten_;
   std::unique_ptr<RocksSnapshot> snapshot_;
   Unwritten snapshot_unwritten_;

@@ -9,7 +9,7 @@
 #include "proto/wire/cut_limit.h"
 #include "ps/commands/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
-#include "storage/checkpoint/page_filter.h"
+#include "storage/memory/scan_pages.h"
 #include "storage/checkpoint/part_reader.h"
 
 namespace strata {

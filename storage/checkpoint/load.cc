@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "storage/checkpoint/checkpoint_files.h"
-#include "storage/checkpoint/page_filter.h"
+#include "storage/memory/scan_pages.h"
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
 

@@ -11,7 +11,7 @@
 #include "proto/wire/cut_limit.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/load.h"
-#include "storage/checkpoint/page_filter.h"
+#include "storage/memory/scan_pages.h"
 #include "storage/checkpoint/part_writer.h"
 
 namespace strata {

@@ -8,7 +8,7 @@
 
 #include "base/seeded_hash.h"
 #include "storage/checkpoint/load.h"
-#include "storage/checkpoint/page_filter.h"
+#include "storage/memory/scan_pages.h"
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
 

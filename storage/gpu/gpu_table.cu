@@ -6,6 +6,7 @@
 #include "kernels/sparse/update.h"
 #include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/gpu_table.h"
+#include "storage/memory/scan_pages.h"
 #include "storage/row_elements.h"
 
 namespace strata {
@@ -87,7 +88,7 @@ Status GpuTable::ReserveFor(size_t keys, size_t elements) {
   distinct_ = distinct_buffers_.With(&counters_.as<Counters>()->batch);
   STRATA_TRY(scratch_.Reserve(CombineScratchBytes(keys)));
   // A commit, which must not fail, may have to copy as many rows aside.
-  if (history_.in_snapshot()) STRATA_TRY(RoomFor(keys).status());
+  if (in_snapshot()) STRATA_TRY(RoomFor(keys).status());
   Clear(exec_, counters_.as<Counters>(), sizeof(Counters));
   return {};
 }
@@ -301,9 +302,7 @@ uint64_t GpuTable::CommitErase() {
 }
 
 Status GpuTable::Scan(ScanPage& page) const {
-  page.keys.clear();
-  page.rows.clear();
-  page.counters.clear();
+  ClearPage(page);
   page.done = map_ == nullptr;
   if (page.done) return {};
   const DeviceScope scope(exec_.ordinal);
@@ -331,45 +330,28 @@ TableStats GpuTable::Stats() const {
   Must(counts.status());
   stats.rows = counts->rows;
   stats.rejected += counts->rejected;
-  stats.bytes = map_->bytes() + history_.bytes();
-  for (const ScanPage& page : aside_) {
-    stats.bytes += page.keys.size() * (schema_.row_bytes() + sizeof(Key));
-  }
+  stats.bytes = map_->bytes() + history_bytes();
   return stats;
 }
 
-uint32_t GpuTable::BeginSnapshot(uint32_t since) {
-  EndSnapshot();
-  const uint32_t held = history_.BeginSnapshot(since);
+void GpuTable::MarkForSnapshot(uint32_t held) {
   snapshot_next_ = 0;
-  if (map_ != nullptr) {
-    const DeviceScope scope(exec_.ordinal);
-    MarkPending(exec_, map_->ref(), held);
-  }
-  return held;
+  if (map_ == nullptr) return;
+  const DeviceScope scope(exec_.ordinal);
+  MarkPending(exec_, map_->ref(), held);
 }
 
 Status GpuTable::KeepForSnapshot(const Key* keys, size_t count) {
-  if (!history_.in_snapshot()) return {};
+  if (!in_snapshot()) return {};
   STRATA_ASSIGN(const RowList list, RoomFor(count));
   TakePendingOf(exec_, map_->ref(), {keys, count}, list);
   ScanPage page;
   Bring(list, /*with_state=*/true, &page);
-  if (!page.keys.empty()) aside_.push_back(std::move(page));
+  KeepAside(std::move(page));
   return {};
 }
 
-Status GpuTable::SnapshotPage(ScanPage& page) {
-  STRATA_CHECK(history_.in_snapshot());
-  page.keys.clear();
-  page.rows.clear();
-  page.counters.clear();
-  if (!aside_.empty()) {
-    page.keys.swap(aside_.back().keys);
-    page.rows.swap(aside_.back().rows);
-    page.counters.swap(aside_.back().counters);
-    aside_.pop_back();
-  }
+Status GpuTable::TakeForSnapshot(ScanPage& page) {
   // The map may grow meanwhile: pairs that are split give rows to new ones at the end.
   const uint64_t pairs = map_ == nullptr ? 0 : map_->ref().pairs();
   if (page.keys.size() < page.rows_max && snapshot_next_ < pairs) {
@@ -381,14 +363,11 @@ Status GpuTable::SnapshotPage(ScanPage& page) {
     Bring(list, /*with_state=*/true, &page);
     snapshot_next_ += count;
   }
-  page.done = snapshot_next_ >= pairs && aside_.empty();
+  page.done = snapshot_next_ >= pairs;
   return {};
 }
 
-void GpuTable::EndSnapshot() {
-  if (!history_.in_snapshot()) return;
-  history_.EndSnapshot();
-  aside_.clear();
+void GpuTable::UnmarkForSnapshot() {
   if (map_ == nullptr) return;
   const DeviceScope scope(exec_.ordinal);
   const MapRef& map = map_->ref();
@@ -430,19 +409,17 @@ void GpuTable::NoteUpdate(uint64_t keys) {
   ++stats_.steps;
 }
 
-Status GpuTable::Load(const ScanPage& page) {
-  STRATA_CHECK(!history_.in_snapshot());
-  STRATA_TRY(CheckLoad(page));
+Status GpuTable::LoadRows(const ScanPage& page) {
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(MakeMap());
   std::vector<SlotHeader> headers(page.keys.size());
   for (size_t i = 0; i < headers.size(); ++i) {
-    const RowCounters& counters = page.counters[i];
+    const RowCounters counters = LoadedCounters(page, i);
     headers[i] = {.key = page.keys[i],
                   .last_step = counters.last_step,
                   .score = counters.last_step,
                   .frequency = counters.frequency,
-                  .checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch())};
+                  .checkpoint_epoch = counters.checkpoint_epoch};
   }
   std::vector<float> rows(page.keys.size() * words());
   for (size_t i = 0; i < page.keys.size(); ++i) {
@@ -460,7 +437,6 @@ Status GpuTable::Load(const ScanPage& page) {
            distinct_count_, misses());
   MustBegin("loading rows");
   Wait();
-  history_.Loaded();
   return {};
 }
 

@@ -11,7 +11,6 @@
 #include "storage/gpu/device_map.h"
 #include "storage/gpu/distinct_buffers.h"
 #include "storage/gpu/pinned_pool.h"
-#include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
 #include "strata/exec.h"
 #include "strata/gpu/hash_map.h"
@@ -49,17 +48,6 @@ class GpuTable : public LocalTable {
   Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
 
-  // Rows that a snapshot has still to take are marked in the map; one that is written to before its
-  // turn goes to host memory first. The copies are not counted in the pool; Stats().bytes holds
-  // them.
-  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
-  uint32_t BeginSnapshot(uint32_t since) override;
-  Status SnapshotPage(ScanPage& page) override;
-  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
-  void EndSnapshot() override;
-  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
-  Status Load(const ScanPage& page) override;
-
   // For a model on the same GPU that works on the rows where they lie, over a stream of its own
   // (EmbeddingGroup). Each turn begins with Lend, which readies the map: the stream of `exec` waits
   // for what the table has enqueued. It ends with TakeBack: the table waits for `done`, an event.
@@ -84,7 +72,6 @@ class GpuTable : public LocalTable {
   // Before the model writes to the rows of `count` keys, which lie on the GPU, have all come there,
   // and need not all be the table's.
   Status KeepForSnapshot(const Key* keys, size_t count);
-  bool in_snapshot() const { return history_.in_snapshot(); }
   // What the model has done, for Stats. Of the keys that were looked up `hits` have a row, `here`
   // of them had it in the map.
   virtual void NoteLookup(uint64_t keys, uint64_t hits, uint64_t here);
@@ -92,6 +79,14 @@ class GpuTable : public LocalTable {
 
  protected:
   void BeginGeneration();  // before rows come, go or move
+
+  // Rows that a snapshot has still to take are marked in the map; one that is written to before its
+  // turn goes to host memory first. The copies are not counted in the pool; Stats().bytes holds
+  // them.
+  void MarkForSnapshot(uint32_t held) override;
+  Status TakeForSnapshot(ScanPage& page) override;
+  void UnmarkForSnapshot() override;
+  Status LoadRows(const ScanPage& page) override;
 
   // What a table with tiers below does otherwise.
   virtual DeviceMapOptions MapOptions() const;
@@ -134,7 +129,6 @@ class GpuTable : public LocalTable {
   std::unique_ptr<DeviceMap> map_;  // null: no row was ever made
   void* lent_ = nullptr;            // an event
   uint64_t generation_ = 0;
-  CutHistory history_;
   TableStats stats_;
 
   std::shared_ptr<float[]> staged_;  // keys on their way to the GPU
@@ -161,8 +155,7 @@ class GpuTable : public LocalTable {
   std::vector<uint32_t> part_ends_here_;  // what part_ends_ has
   std::span<const Key> erase_keys_;
 
-  uint64_t snapshot_next_ = 0;   // pairs below have been taken
-  std::vector<ScanPage> aside_;  // rows taken before a write
+  uint64_t snapshot_next_ = 0;  // pairs below have been taken
 };
 
 }  // namespace strata

@@ -148,7 +148,7 @@ Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t mo
   WindowCounts rows;
   CopyDown<WindowCounts>(exec_, &counters->window, {&rows, 1});
   Wait();
-  if (rows.dirty != 0 || history_.in_snapshot()) STRATA_TRY(SaveRows(window));
+  if (rows.dirty != 0 || in_snapshot()) STRATA_TRY(SaveRows(window));
   BeginGeneration();
   RemoveRows(exec_, map_->ref(), window);
   MustBegin("rows that go");
@@ -168,11 +168,11 @@ Status HotTable::SaveRows(const WindowSlots& window) {
   DownRows coming;
   const auto save = [&](const WindowSlots& some) -> Status {
     STRATA_ASSIGN(const RowList list, RoomFor(some.count));
-    if (history_.in_snapshot()) {
+    if (in_snapshot()) {
       TakePendingAt(exec_, map_->ref(), some, list);
       ScanPage page;
       Bring(list, /*with_state=*/true, &page);
-      if (!page.keys.empty()) aside_.push_back(std::move(page));
+      KeepAside(std::move(page));
     }
     CopyOutDirty(exec_, map_->ref(), some, list);
     here = std::exchange(coming, {});
@@ -268,7 +268,7 @@ uint64_t HotTable::RowsIn(uint64_t bytes) const {
 void HotTable::NoteShare() {
   if (map_ != nullptr) share_.Need(map_->bytes());
   const uint64_t share = share_.Of(pool_.bytes());
-  if (map_ != nullptr && !history_.in_snapshot()) {
+  if (map_ != nullptr && !in_snapshot()) {
     // What was taken beyond by an eighth and a chunk is not worth the trouble, unless somebody
     // lacks it.
     const uint64_t kept = share_.IsLacked() ? share : share / 8 * 9 + DevicePool::kChunkBytes;

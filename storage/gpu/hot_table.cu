@@ -7,6 +7,7 @@
 #include "storage/gpu/hot_table.h"
 #include "storage/gpu/reading.cuh"
 #include "storage/gpu/told.cuh"
+#include "storage/memory/scan_pages.h"
 
 namespace strata {
 namespace {
@@ -19,25 +20,6 @@ constexpr uint64_t kPrefetchPart = 4;  // of the rows on the GPU
 // A lookup of more keys that finds no memory is done by halves, before all rows go down for it.
 constexpr size_t kHalvedFrom = 1024;
 constexpr size_t kMapBytesMin = 3 * DevicePool::kPieceBytes;  // it has three arrays
-
-// Leaves the rows i of a page, of `elements` elements each, for which keep(i).
-template <typename Keep>
-void KeepIf(size_t elements, ScanPage* page, const Keep& keep) {
-  const bool has_counters = !page->counters.empty();
-  size_t kept = 0;
-  for (size_t i = 0; i < page->keys.size(); ++i) {
-    if (!keep(i)) continue;
-    if (kept != i) {
-      page->keys[kept] = page->keys[i];
-      if (has_counters) page->counters[kept] = page->counters[i];
-      std::copy_n(page->rows.data() + i * elements, elements, page->rows.data() + kept * elements);
-    }
-    ++kept;
-  }
-  page->keys.resize(kept);
-  if (has_counters) page->counters.resize(kept);
-  page->rows.resize(kept * elements);
-}
 
 // For rows or for a batch: the GPU, or the host, where rows were to go down.
 bool IsShortOfMemory(const Status& status) { return status.code() == StatusCode::kRefused; }
@@ -558,7 +540,7 @@ Status HotTable::PutNewer(std::span<const Key> expired, ScanPage* page) const {
     std::copy_n(newer.rows.data() + n * width(), elements, page->rows.data() + i * elements);
     if (page->with_state) page->counters[i] = counters;
   }
-  KeepIf(elements, page, [&](size_t i) { return is_gone[i] == 0; });
+  KeepRows(page, [&](size_t i) { return is_gone[i] == 0; });
   return {};
 }
 
@@ -615,22 +597,20 @@ void HotTable::SetEpoch(uint32_t epoch) {
 }
 
 uint32_t HotTable::BeginSnapshot(uint32_t since) {
-  EndSnapshot();
-  uint32_t held = history_.BeginSnapshot(since);
+  const uint32_t held = GpuTable::BeginSnapshot(since);
+  if (below_->BeginSnapshot(held) == held) return held;
   // Either both have all that is needed to tell what has changed since, or neither does.
-  const uint32_t below = below_->BeginSnapshot(held);
-  if (below != held) {
-    held = history_.BeginSnapshot(0);
-    static_cast<void>(below_->BeginSnapshot(0));
-  }
+  static_cast<void>(GpuTable::BeginSnapshot(0));
+  return below_->BeginSnapshot(0);
+}
+
+void HotTable::MarkForSnapshot(uint32_t held) {
   snapshot_next_ = 0;
   snapshot_alive_from_ = below_->AliveFrom();
   hot_part_done_ = false;
-  if (map_ != nullptr) {
-    const DeviceScope scope(exec_.ordinal);
-    MarkPendingDirty(exec_, map_->ref(), held);
-  }
-  return held;
+  if (map_ == nullptr) return;
+  const DeviceScope scope(exec_.ordinal);
+  MarkPendingDirty(exec_, map_->ref(), held);
 }
 
 Status HotTable::SnapshotPage(ScanPage& page) {
@@ -638,8 +618,9 @@ Status HotTable::SnapshotPage(ScanPage& page) {
     STRATA_TRY(GpuTable::SnapshotPage(page));
     // Expired ones, too: what lies below may be older, and look as if it was alive.
     taken_keys_.insert(taken_keys_.end(), page.keys.begin(), page.keys.end());
-    KeepIf(width(), &page,
-           [&](size_t i) { return !HasExpired(page.counters[i].last_step, snapshot_alive_from_); });
+    KeepRows(&page, [&](size_t i) {
+      return !HasExpired(page.counters[i].last_step, snapshot_alive_from_);
+    });
     if (page.done) {
       hot_part_done_ = true;
       std::sort(taken_keys_.begin(), taken_keys_.end());
@@ -648,7 +629,7 @@ Status HotTable::SnapshotPage(ScanPage& page) {
     return {};
   }
   STRATA_TRY(below_->SnapshotPage(page));
-  KeepIf(width(), &page, [&](size_t i) {  // at the cut it was older there than on the GPU if not
+  KeepRows(&page, [&](size_t i) {  // at the cut it was older there than on the GPU if not
     return !std::binary_search(taken_keys_.begin(), taken_keys_.end(), page.keys[i]);
   });
   return {};
@@ -661,8 +642,8 @@ std::vector<Key> HotTable::SnapshotErased() const {
   return keys;
 }
 
-void HotTable::EndSnapshot() {
-  GpuTable::EndSnapshot();
+void HotTable::UnmarkForSnapshot() {
+  GpuTable::UnmarkForSnapshot();
   below_->EndSnapshot();
   taken_keys_ = {};
 }
@@ -672,13 +653,11 @@ void HotTable::ForgetErased(uint32_t epoch) {
   below_->ForgetErased(epoch);
 }
 
-Status HotTable::Load(const ScanPage& page) {
-  STRATA_CHECK(!history_.in_snapshot());
+Status HotTable::LoadRows(const ScanPage& page) {
   const DeviceScope scope(exec_.ordinal);
   FinishHint();
   if (map_ != nullptr) STRATA_TRY(ReserveFor(page.keys.size(), 0));
   STRATA_TRY(below_->Load(page));
-  history_.Loaded();
   if (map_ == nullptr || page.keys.empty()) return {};
   CopyUp<Key>(exec_, page.keys, keys_.as<Key>());
   Combine(keys_.as<Key>(), page.keys.size());

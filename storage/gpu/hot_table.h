@@ -125,11 +125,8 @@ class HotTable : public GpuTable {
   uint32_t BeginSnapshot(uint32_t since) override;
   Status SnapshotPage(ScanPage& page) override;
   std::vector<Key> SnapshotErased() const override;
-  void EndSnapshot() override;
   void ForgetErased(uint32_t epoch) override;
   void ExpectRows(uint64_t count) override;
-  // To the table below.
-  Status Load(const ScanPage& page) override;
 
   HotStats hot_stats() const;
 
@@ -156,6 +153,9 @@ class HotTable : public GpuTable {
   };
 
   // hot_table.cu
+  void MarkForSnapshot(uint32_t held) override;
+  void UnmarkForSnapshot() override;
+  Status LoadRows(const ScanPage& page) override;  // to the table below
   RowStart Start() const override;
   DeviceMapOptions MapOptions() const override;
   // With memory to evict, and so to let the table below do what needs more.

@@ -4,13 +4,13 @@
 #include <array>
 #include <cstring>
 
+#include "storage/memory/scan_pages.h"
 #include "storage/row_elements.h"
 
 namespace strata {
 namespace {
 
 constexpr size_t kCountersAhead = 16;   // rows whose counters are fetched before their turn
-constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
 
 }  // namespace
@@ -140,9 +140,7 @@ uint64_t HostTable::CommitErase() {
 }
 
 Status HostTable::Scan(ScanPage& page) const {
-  page.keys.clear();
-  page.rows.clear();
-  page.counters.clear();
+  ClearPage(page);
   const size_t width = spec_.dim + (page.with_state ? schema_.state_width : 0);
   uint64_t row = page.cursor;
   for (; row < rows_.numbers() && page.keys.size() < page.rows_max; ++row) {
@@ -156,22 +154,12 @@ Status HostTable::Scan(ScanPage& page) const {
   return {};
 }
 
-uint32_t HostTable::BeginSnapshot(uint32_t since) {
-  EndSnapshot();
-  snapshot_end_ = rows_.numbers();
-  return history_.BeginSnapshot(since);
-}
+void HostTable::MarkForSnapshot(uint32_t /*held*/) { snapshot_end_ = rows_.numbers(); }
 
 // Rows made behind the cut carry a higher epoch, also those that took the number of an erased one.
 bool HostTable::IsInSnapshot(uint64_t row) const {
   const uint32_t epoch = rows_.Counters(row)->checkpoint_epoch;
   return epoch <= history_.snapshot_epoch() && epoch >= history_.snapshot_since();
-}
-
-void HostTable::AppendTo(ScanPage& page, uint64_t row) const {
-  page.keys.push_back(rows_.KeyOf(row));
-  AppendElements(schema_, rows_.Elements(row), schema_.dim + schema_.state_width, page.rows);
-  page.counters.push_back(*rows_.Counters(row));
 }
 
 void HostTable::CopyRun(uint64_t begin, uint64_t end, ScanPage& page, size_t at) const {
@@ -191,27 +179,13 @@ void HostTable::CopyRun(uint64_t begin, uint64_t end, ScanPage& page, size_t at)
 
 void HostTable::CopyAside(uint64_t row) {
   if (!IsInSnapshot(row)) return;
-  if (aside_.empty() || aside_.back().keys.size() >= kAsideRows) {
-    ScanPage& page = aside_.emplace_back();
-    page.keys.reserve(kAsideRows);
-    page.rows.reserve(kAsideRows * (schema_.dim + schema_.state_width));
-    page.counters.reserve(kAsideRows);
-  }
-  AppendTo(aside_.back(), row);
+  ScanPage& page = PageAside();
+  page.keys.push_back(rows_.KeyOf(row));
+  AppendElements(schema_, rows_.Elements(row), schema_.dim + schema_.state_width, page.rows);
+  page.counters.push_back(*rows_.Counters(row));
 }
 
-Status HostTable::SnapshotPage(ScanPage& page) {
-  STRATA_CHECK(history_.in_snapshot());
-  page.keys.clear();
-  page.rows.clear();
-  page.counters.clear();
-  if (!aside_.empty()) {
-    ScanPage& copied = aside_.back();
-    page.keys.swap(copied.keys);
-    page.rows.swap(copied.rows);
-    page.counters.swap(copied.counters);
-    aside_.pop_back();
-  }
+Status HostTable::TakeForSnapshot(ScanPage& page) {
   // Of an incremental snapshot most rows are only looked at; a page's time stays bounded.
   const uint64_t stop =
       std::min(snapshot_end_, snapshot_next_ + kVisitsPerRow * std::max(page.rows_max, 1U));
@@ -235,20 +209,16 @@ Status HostTable::SnapshotPage(ScanPage& page) {
   page.keys.resize(count);
   page.rows.resize(count * width);
   page.counters.resize(count);
-  page.done = snapshot_next_ == snapshot_end_ && aside_.empty();
+  page.done = snapshot_next_ == snapshot_end_;
   return {};
 }
 
-void HostTable::EndSnapshot() {
-  history_.EndSnapshot();
+void HostTable::UnmarkForSnapshot() {
   snapshot_next_ = 0;
   snapshot_end_ = 0;
-  aside_.clear();
 }
 
-Status HostTable::Load(const ScanPage& page) {
-  STRATA_CHECK(!history_.in_snapshot());
-  STRATA_TRY(CheckLoad(page));
+Status HostTable::LoadRows(const ScanPage& page) {
   const size_t width = schema_.dim + schema_.state_width;
   STRATA_TRY(FindOrReserve(page.keys));
   for (size_t i = 0; i < page.keys.size(); ++i) {
@@ -256,11 +226,8 @@ Status HostTable::Load(const ScanPage& page) {
     if (row == kNoRow) row = index_.Find(page.keys[i]);  // a key that comes twice
     if (row == kNoRow) row = AddRow(page.keys[i]);
     WriteElements(schema_, {page.rows.data() + i * width, width}, rows_.Elements(row));
-    RowCounters& counters = *rows_.Counters(row);
-    counters = page.counters[i];
-    counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+    *rows_.Counters(row) = LoadedCounters(page, i);
   }
-  history_.Loaded();
   return {};
 }
 
@@ -297,7 +264,7 @@ Status HostTable::ReadRows(std::span<const Key> keys, const ReadOptions& options
 Status HostTable::WriteRows(const RowsDown& down, WorkPool& pool) {
   const uint64_t missing = index_.FindRows(down.keys, pool, &load_rows_, [](uint64_t) {});
   if (missing != 0) STRATA_TRY(Reserve(missing));
-  if (missing != 0 || history_.in_snapshot()) {
+  if (missing != 0 || in_snapshot()) {
     for (size_t i = 0; i < down.keys.size(); ++i) {
       uint64_t& row = load_rows_[i];
       if (row == kNoRow) {
@@ -323,8 +290,7 @@ std::array<TierUse, kTiers> HostTable::Tiers() const {
 TableStats HostTable::Stats() const {
   TableStats stats = stats_;
   stats.rows = rows_.rows();
-  stats.bytes = rows_.bytes() + index_.bytes() + history_.bytes() +
-                aside_.size() * kAsideRows * (schema_.row_bytes() + sizeof(Key));
+  stats.bytes = rows_.bytes() + index_.bytes() + history_bytes();
   return stats;
 }
 

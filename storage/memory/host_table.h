@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "storage/memory/combine.h"
-#include "storage/memory/cut_history.h"
 #include "storage/memory/lower_table.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/row_index.h"
@@ -38,19 +37,9 @@ class HostTable : public LowerTable {
   TableStats Stats() const override;
   std::array<TierUse, kTiers> Tiers() const override;
 
-  // A snapshot goes by row number too. A row that it has still to reach is copied aside before its
-  // first write or erase. The copies are not counted in the budget, since a write that has been
-  // prepared cannot be refused; Stats().bytes holds them.
-  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
-  uint32_t BeginSnapshot(uint32_t since) override;
-  Status SnapshotPage(ScanPage& page) override;
-  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
-  void EndSnapshot() override;
-  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
   // The index alone, whose growth would cost more than the rows' own; that there is no room for it
   // is found by Load.
   void ExpectRows(uint64_t count) override { static_cast<void>(index_.Reserve(count)); }
-  Status Load(const ScanPage& page) override;
 
   Status ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
                   const RowVisit& visit) override;
@@ -70,6 +59,13 @@ class HostTable : public LowerTable {
     uint32_t parts;  // that brought it
   };
 
+  // A snapshot goes by row number too. A row that it has still to reach is copied aside before its
+  // first write or erase. The copies are not counted in the budget, since a write that has been
+  // prepared cannot be refused; Stats().bytes holds them.
+  void MarkForSnapshot(uint32_t held) override;
+  Status TakeForSnapshot(ScanPage& page) override;
+  void UnmarkForSnapshot() override;
+  Status LoadRows(const ScanPage& page) override;
   // The rows of these keys, to load_rows_, and room for those that are missing.
   Status FindOrReserve(std::span<const Key> keys);
   // Room for `count` rows more, in slabs and index.
@@ -81,7 +77,6 @@ class HostTable : public LowerTable {
   }
   bool IsInSnapshot(uint64_t row) const;
   void CopyAside(uint64_t row);
-  void AppendTo(ScanPage& page, uint64_t row) const;
   // The rows `begin` to `end` - 1, of one slab, as the page's number `at` and following.
   void CopyRun(uint64_t begin, uint64_t end, ScanPage& page, size_t at) const;
 
@@ -90,10 +85,8 @@ class HostTable : public LowerTable {
   RowSlabs rows_;
   RowIndex index_;
   TableStats stats_;
-  CutHistory history_;
-  uint64_t snapshot_next_ = 0;   // rows below have been visited
-  uint64_t snapshot_end_ = 0;    // row numbers at the cut; 0: no snapshot
-  std::vector<ScanPage> aside_;  // copied before a write, in pages as they will be handed out
+  uint64_t snapshot_next_ = 0;  // rows below have been visited
+  uint64_t snapshot_end_ = 0;   // row numbers at the cut; 0: no snapshot
 
   // Between Prepare and Commit.
   GradientCombiner combiner_;

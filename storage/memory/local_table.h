@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/memory/checkpointed_table.h"
 #include "storage/table.h"
 #include "strata/status.h"
 
@@ -55,11 +56,8 @@ struct TierUse {
 //
 // A row that a slower tier has and cannot read back is kCorrupt (kFailed for I/O), naming key or
 // file, in whatever asks for it, and for that call alone: the table goes on.
-class LocalTable {
+class LocalTable : public CheckpointedTable {
  public:
-  virtual ~LocalTable() = default;
-  virtual const TableSpec& spec() const = 0;
-
   // Rows out, out.size() == keys.size() x dim; after an error what `out` holds means nothing.
   // Changes nothing but the counts of Stats.
   virtual Status Lookup(std::span<const Key> keys, std::span<float> out) = 0;
@@ -116,43 +114,6 @@ class LocalTable {
   // be called then, and now and then, for a table that nobody uses.
   virtual void KeepToShare() {}
 
-  // Checkpoints. A row carries the epoch that was in force when it was last written
-  // (RowCounters::checkpoint_epoch). The epoch is the number of the last cut, 0 before the first,
-  // and never falls.
-  virtual void SetEpoch(uint32_t epoch) = 0;
-  // Begins a snapshot: the rows as they are now, whatever is written to the table until it ends.
-  // With `since` 0 all of them; with the cut of an earlier durable checkpoint those whose epoch is
-  // `since` or higher: written behind that cut. Rows whose time is up (TierPolicy::ttl_steps) are
-  // in neither. Returns what it holds: `since`, or 0 when that cannot be told (the table is younger
-  // than `since`, more keys were erased than it remembers, or the time of some row may have run out
-  // since) and it holds all rows. SetEpoch with a higher epoch, the number of this cut, comes
-  // before the next write. One snapshot at a time: an earlier one ends.
-  virtual uint32_t BeginSnapshot(uint32_t since) = 0;
-  // The next rows of the snapshot, with state and counters: each exactly once, in no promised
-  // order. `page.rows_max` is a wish, and a page may be empty. Rows that were copied aside before a
-  // write come first: their memory stays small as long as pages take as many rows as writes change.
-  // Sets page.done with the last; cursor and with_state mean nothing here. After an error the
-  // snapshot is of no use: end it.
-  virtual Status SnapshotPage(ScanPage& page) = 0;
-  // Keys that were erased between the cut `since` and this snapshot's cut, in no order, repeats
-  // allowed. Some may be among the snapshot's rows again, some may never have been in the
-  // checkpoint `since`: whoever loads erases these first, then puts the rows in. Empty when the
-  // snapshot holds all rows.
-  virtual std::vector<Key> SnapshotErased() const = 0;
-  virtual void EndSnapshot() = 0;
-  // The checkpoint with cut `epoch` is durable, and holds this table: its snapshot was taken at
-  // that cut, or the table was loaded from it with that epoch in force. From now on BeginSnapshot
-  // can tell what changed since; keys erased before need not be remembered. Without effect on a
-  // table that is younger than that cut.
-  virtual void ForgetErased(uint32_t epoch) = 0;
-  // A hint: about `count` new rows are loaded soon. A table makes room for them at once.
-  virtual void ExpectRows(uint64_t /*count*/) {}
-  // Rows with state and counters as a snapshot gave them; existing ones are replaced. An epoch
-  // above the one in force becomes that one: SetEpoch first. Not during a snapshot. kRefused when
-  // they do not fit the byte budget (some are in then), kInvalid when the page's sizes do not fit
-  // the table.
-  virtual Status Load(const ScanPage& page) = 0;
-
   // One synchronous step: the parts in rank order. Nothing is applied unless OK.
   Status ApplyGradients(std::span<const GradientPart> parts, uint64_t step) {
     STRATA_TRY(PrepareUpdate(parts));
@@ -168,10 +129,6 @@ class LocalTable {
     STRATA_TRY(PrepareErase(keys));
     return CommitErase();
   }
-
- protected:
-  // kInvalid unless the page's sizes fit the table.
-  Status CheckLoad(const ScanPage& page) const;
 };
 
 }  // namespace strata

@@ -19,10 +19,4 @@ void AppendRow(const RowSchema& schema, Key key, const RowView& row, bool with_s
   if (with_state) page.counters.push_back(*row.counters);
 }
 
-void ClearPage(ScanPage& page) {
-  page.keys.clear();
-  page.rows.clear();
-  page.counters.clear();
-}
-
 }  // namespace strata

@@ -32,7 +32,6 @@ void MakeNewRow(const TableSpec& spec, const RowSchema& schema, Key key, float* 
 // One row more, with or without state and counters.
 void AppendRow(const RowSchema& schema, Key key, const RowView& row, bool with_state,
                ScanPage& page);
-void ClearPage(ScanPage& page);
 
 // Where a merged walk has come to: rows whose hash is below `next` are done.
 struct MergeEnd {

@@ -1,13 +1,13 @@
 // What reads a tiered table as a whole: scans, snapshots; and Load, which fills it.
 #include <algorithm>
 
+#include "storage/memory/scan_pages.h"
 #include "storage/rocks/cold_rows.h"
 #include "storage/tiered/tiered_table.h"
 
 namespace strata {
 namespace {
 
-constexpr size_t kAsideRows = 1024;      // in a page of rows copied before a write
 constexpr size_t kScanVisits = 262'144;  // rows that a page of a scan looks at; expired ones count
 constexpr uint64_t kVisitsPerRow = 16;   // rows that a snapshot page visits for each wished
 
@@ -90,8 +90,7 @@ Status TieredTable::ScanBoth(ScanPage& page, std::vector<Key>* expired) const {
   return {};
 }
 
-uint32_t TieredTable::BeginSnapshot(uint32_t since) {
-  EndSnapshot();
+void TieredTable::MarkForSnapshot(uint32_t /*held*/) {
   // What a batch on its way down holds is neither in memory alone nor surely below.
   if (down_.active()) static_cast<void>(SettleDown());
   snapshot_ = cold_.Snapshot();
@@ -106,7 +105,6 @@ uint32_t TieredTable::BeginSnapshot(uint32_t since) {
   std::sort(snapshot_stale_.begin(), snapshot_stale_.end());
   snapshot_rows_ = warm_.numbers();
   snapshot_step_ = now_step_;
-  return history_.BeginSnapshot(since);
 }
 
 bool TieredTable::IsInSnapshot(const RowCounters& counters) const {
@@ -119,19 +117,10 @@ void TieredTable::KeepForSnapshot(uint64_t row) {
   if ((warm_.flags(row) & kDue) == 0) return;
   warm_.flags(row) = static_cast<uint8_t>(warm_.flags(row) & ~kDue);
   if (!IsInSnapshot(warm_.Counters(row))) return;
-  if (aside_.empty() || aside_.back().keys.size() >= kAsideRows) aside_.emplace_back();
-  AppendRow(schema_, warm_.KeyOf(row), warm_.View(row), true, aside_.back());
+  AppendRow(schema_, warm_.KeyOf(row), warm_.View(row), true, PageAside());
 }
 
-Status TieredTable::SnapshotPage(ScanPage& page) {
-  STRATA_CHECK(history_.in_snapshot());
-  ClearPage(page);
-  if (!aside_.empty()) {
-    page.keys.swap(aside_.back().keys);
-    page.rows.swap(aside_.back().rows);
-    page.counters.swap(aside_.back().counters);
-    aside_.pop_back();
-  }
+Status TieredTable::TakeForSnapshot(ScanPage& page) {
   const uint64_t stop =
       std::min(snapshot_rows_, snapshot_row_ + kVisitsPerRow * std::max(page.rows_max, 1U));
   for (; snapshot_row_ < stop && page.keys.size() < page.rows_max; ++snapshot_row_) {
@@ -144,7 +133,7 @@ Status TieredTable::SnapshotPage(ScanPage& page) {
   if (snapshot_row_ == snapshot_rows_ && page.keys.size() < page.rows_max) {
     STRATA_TRY(SnapshotCold(page).Prefixed("table '" + spec_.name + "'"));
   }
-  page.done = snapshot_cold_done_ && aside_.empty();
+  page.done = snapshot_cold_done_;
   return {};
 }
 
@@ -169,8 +158,7 @@ Status TieredTable::SnapshotCold(ScanPage& page) {
   return {};
 }
 
-void TieredTable::EndSnapshot() {
-  history_.EndSnapshot();
+void TieredTable::UnmarkForSnapshot() {
   snapshot_.reset();
   snapshot_stale_ = {};
   for (uint64_t row = snapshot_row_; row < snapshot_rows_; ++row) {
@@ -180,20 +168,16 @@ void TieredTable::EndSnapshot() {
   snapshot_rows_ = 0;
   snapshot_hash_ = 0;
   snapshot_cold_done_ = false;
-  aside_.clear();
 }
 
 void TieredTable::CopyLoaded(const ScanPage& page, size_t i, float* elements,
                              RowCounters& counters) const {
   const size_t width = size_t{schema_.dim} + schema_.state_width;
   WriteElements(schema_, {page.rows.data() + i * width, width}, elements);
-  counters = page.counters[i];
-  counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+  counters = LoadedCounters(page, i);
 }
 
-Status TieredTable::Load(const ScanPage& page) {
-  STRATA_CHECK(!history_.in_snapshot());
-  STRATA_TRY(CheckLoad(page));
+Status TieredTable::LoadRows(const ScanPage& page) {
   BeginOperation();
   if (down_.active()) STRATA_TRY(SettleDown());
   std::vector<uint32_t> above, below;
@@ -219,7 +203,6 @@ Status TieredTable::Load(const ScanPage& page) {
   }
   STRATA_TRY(LoadAbove(page, above));
   STRATA_TRY(LoadCold(page, below));
-  history_.Loaded();
   NoteExpired();
   return {};
 }

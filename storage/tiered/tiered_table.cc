@@ -75,7 +75,7 @@ void TieredTable::KeepToShare() {
 
 void TieredTable::ShedBeyondShare() {
   // Slabs do not shrink. An eighth and a slab more than the share are not worth the trouble.
-  if (warm_.bytes() > share_bytes_ / 8 * 9 + (uint64_t{1} << 19) && !history_.in_snapshot()) Shed();
+  if (warm_.bytes() > share_bytes_ / 8 * 9 + (uint64_t{1} << 19) && !in_snapshot()) Shed();
 }
 
 void TieredTable::NoteStep(uint64_t step) {
@@ -482,8 +482,7 @@ TableStats TieredTable::Stats() const {
   const TierStats tiers = tier_stats();
   stats.cold_rows = stats.rows - std::min(stats.rows, tiers.warm_rows);
   stats.not_admitted = tiers.not_admitted;
-  stats.bytes = tiers.warm_bytes + history_.bytes() + scan_order_.size() * sizeof(uint64_t);
-  for (const ScanPage& page : aside_) stats.bytes += page.keys.size() * (row_bytes_ + sizeof(Key));
+  stats.bytes = tiers.warm_bytes + history_bytes() + scan_order_.size() * sizeof(uint64_t);
   return stats;
 }
 

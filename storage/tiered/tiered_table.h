@@ -25,7 +25,6 @@
 #include "base/thread/mutex.h"
 #include "kernels/optim/apply.h"
 #include "storage/memory/combine.h"
-#include "storage/memory/cut_history.h"
 #include "storage/memory/lower_table.h"
 #include "storage/rocks/rocks_db.h"
 #include "storage/row_elements.h"
@@ -83,17 +82,6 @@ class TieredTable : public LowerTable, private Admission {
 
   Status LookForRoom() override { return cold_.LookForRoom(); }
   void KeepToShare() override;
-
-  // Dirty rows are taken from memory, copied aside before their first write; all others from the
-  // cold tier as it was at the cut. The copies are not counted in the budget.
-  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
-  uint32_t BeginSnapshot(uint32_t since) override;
-  Status SnapshotPage(ScanPage& page) override;
-  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
-  void EndSnapshot() override;
-  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
-  // Rows stay in memory as long as there is room without moving others, then go to the cold tier.
-  Status Load(const ScanPage& page) override;
 
   // Rows that are read from the cold tier stay there alone: a faster one has them now.
   Status ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
@@ -194,9 +182,16 @@ class TieredTable : public LowerTable, private Admission {
   void OrderForScans() const;
   void EndScanPage(const ScanPage& page) const;
   void ForgetOldScans();
+  // Dirty rows are taken from memory, copied aside before their first write; all others from the
+  // cold tier as it was at the cut. The copies are not counted in the budget.
+  void MarkForSnapshot(uint32_t held) override;
+  Status TakeForSnapshot(ScanPage& page) override;
+  void UnmarkForSnapshot() override;
   void KeepForSnapshot(uint64_t row);
   bool IsInSnapshot(const RowCounters& counters) const;
   Status SnapshotCold(ScanPage& page);
+  // Rows stay in memory as long as there is room without moving others, then go to the cold tier.
+  Status LoadRows(const ScanPage& page) override;
   void CopyLoaded(const ScanPage& page, size_t i, float* elements, RowCounters& counters) const;
   Status LoadAbove(const ScanPage& page, std::span<const uint32_t> places);
   Status LoadCold(const ScanPage& page, std::span<const uint32_t> places);
@@ -223,7 +218,6 @@ class TieredTable : public LowerTable, private Admission {
   bool cold_used_ = false;  // something was written to the cold tier
   TableStats stats_;
   TierStats tier_stats_;
-  CutHistory history_;
   SeededMap<uint64_t> dead_;  // and the number of the batch that takes it down
   uint64_t downs_ = 0;        // batches started
   TierJob<Down> down_;
@@ -263,7 +257,6 @@ class TieredTable : public LowerTable, private Admission {
   uint64_t snapshot_rows_ = 0;            // row numbers at the cut
   uint64_t snapshot_hash_ = 0;            // where in the cold tier the next page begins
   bool snapshot_cold_done_ = false;
-  std::vector<ScanPage> aside_;  // copied before a write
 };
 
 }  // namespace strata

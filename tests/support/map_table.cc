@@ -6,6 +6,7 @@
 #include "kernels/core/narrow.h"
 #include "kernels/optim/apply.h"
 #include "storage/memory/local_store.h"
+#include "storage/memory/scan_pages.h"
 
 namespace strata {
 
@@ -122,9 +123,7 @@ uint64_t MapTable::CommitErase() {
 }
 
 Status MapTable::Scan(ScanPage& page) const {
-  page.keys.clear();
-  page.rows.clear();
-  page.counters.clear();
+  ClearPage(page);
   auto row = rows_.lower_bound(page.cursor);
   for (; row != rows_.end() && page.keys.size() < page.rows_max; ++row) {
     const std::vector<float>& elements = row->second.elements;
@@ -147,20 +146,13 @@ TableStats MapTable::Stats() const {
   return stats;
 }
 
-uint32_t MapTable::BeginSnapshot(uint32_t since) {
-  const uint32_t held = history_.BeginSnapshot(since);
-  snapshot_.clear();
+void MapTable::MarkForSnapshot(uint32_t held) {
   for (const auto& [key, row] : rows_) {
     if (row.counters.checkpoint_epoch >= held) snapshot_.emplace(key, row);
   }
-  return held;
 }
 
-Status MapTable::SnapshotPage(ScanPage& page) {
-  STRATA_CHECK(history_.in_snapshot());
-  page.keys.clear();
-  page.rows.clear();
-  page.counters.clear();
+Status MapTable::TakeForSnapshot(ScanPage& page) {
   while (!snapshot_.empty() && page.keys.size() < page.rows_max) {
     const auto& [key, row] = *snapshot_.begin();
     page.keys.push_back(key);
@@ -172,24 +164,15 @@ Status MapTable::SnapshotPage(ScanPage& page) {
   return {};
 }
 
-void MapTable::EndSnapshot() {
-  history_.EndSnapshot();
-  snapshot_.clear();
-}
-
-Status MapTable::Load(const ScanPage& page) {
-  STRATA_CHECK(!history_.in_snapshot());
-  STRATA_TRY(CheckLoad(page));
+Status MapTable::LoadRows(const ScanPage& page) {
   const size_t width = page.keys.empty() ? 0 : page.rows.size() / page.keys.size();
   for (size_t i = 0; i < page.keys.size(); ++i) {
     const auto elements = std::span(page.rows).subspan(i * width, width);
     Row& row = rows_[page.keys[i]];
     row.elements.assign(elements.begin(), elements.end());
     RoundToNearest(row);
-    row.counters = page.counters[i];
-    row.counters.checkpoint_epoch = std::min(row.counters.checkpoint_epoch, history_.epoch());
+    row.counters = LoadedCounters(page, i);
   }
-  history_.Loaded();
   return {};
 }
 

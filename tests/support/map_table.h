@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
 
 namespace strata {
@@ -27,13 +26,6 @@ class MapTable : public LocalTable {
   uint64_t CommitErase() override;
   Status Scan(ScanPage& page) const override;  // in the order of keys; the cursor is the next key
   TableStats Stats() const override;
-  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
-  uint32_t BeginSnapshot(uint32_t since) override;  // copies what it holds
-  Status SnapshotPage(ScanPage& page) override;
-  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
-  void EndSnapshot() override;
-  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
-  Status Load(const ScanPage& page) override;
 
  private:
   struct Row {
@@ -41,6 +33,10 @@ class MapTable : public LocalTable {
     RowCounters counters;
   };
 
+  void MarkForSnapshot(uint32_t held) override;  // copies what the snapshot holds
+  Status TakeForSnapshot(ScanPage& page) override;
+  void UnmarkForSnapshot() override { snapshot_.clear(); }
+  Status LoadRows(const ScanPage& page) override;
   Row NewRow(Key key) const;
   // Each element to one that the table's types have; round(type, element, value).
   template <typename Round>
@@ -50,7 +46,6 @@ class MapTable : public LocalTable {
   const TableSpec spec_;
   std::map<Key, Row> rows_;
   std::map<Key, Row> snapshot_;  // what no page has brought yet
-  CutHistory history_;
   TableStats stats_;
   std::vector<GradientPart> prepared_update_;
   GradientPart prepared_assign_;
