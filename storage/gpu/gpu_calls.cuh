@@ -19,9 +19,8 @@ struct Counters {
   DistinctCounts batch;
   uint32_t missed;
   uint32_t erased;
-  uint32_t absent;   // keys of a batch that are not on the GPU
-  uint32_t victims;  // rows that may go
-  WindowCounts window;
+  uint32_t absent;  // keys of a batch that are not on the GPU
+  uint32_t copied;  // distinct keys of a batch whose row the tier below knows
 };
 
 // What a GPU answers to anything but a call for memory is final, if it is an error: nothing can be
@@ -30,6 +29,11 @@ inline void Must(const Status& status) {
   if (!status.ok() && !IgnoresGpuFaults()) EndForGpuFault(status);
 }
 inline void MustBegin(const char* what) { Must(FromCuda(cudaGetLastError(), what)); }
+
+// For all that was enqueued.
+inline void Wait(const Exec& exec) {
+  Must(FromCuda(cudaStreamSynchronize(StreamOf(exec)), "the GPU"));
+}
 
 inline bool IsOnGpu(const void* memory) {
   cudaPointerAttributes where = {};

@@ -37,8 +37,6 @@ void GpuTable::BeginGeneration() {
   generation_ = ++last;
 }
 
-void GpuTable::Wait() const { Must(FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU")); }
-
 RowStart GpuTable::Start() const {
   RowStart start;
   start.initializer = spec_.initializer;
@@ -88,7 +86,7 @@ Status GpuTable::ReserveFor(size_t keys, size_t elements) {
   distinct_ = distinct_buffers_.With(&counters_.as<Counters>()->batch);
   STRATA_TRY(scratch_.Reserve(CombineScratchBytes(keys)));
   // A commit, which must not fail, may have to copy as many rows aside.
-  if (in_snapshot()) STRATA_TRY(RoomFor(keys).status());
+  if (in_snapshot()) STRATA_TRY(taken_.RoomFor(keys).status());
   Clear(exec_, counters_.as<Counters>(), sizeof(Counters));
   return {};
 }
@@ -110,7 +108,7 @@ void GpuTable::Combine(const Key* keys, size_t count) {
   CombineBatch(exec_, GroupOf(count), keys, nullptr, distinct_, scratch_.all());
   DistinctCounts counted = {};
   CopyDown<DistinctCounts>(exec_, &counters_.as<Counters>()->batch, {&counted, 1});
-  Wait();
+  Wait(exec_);
   distinct_count_ = counted.distinct;
   missing_count_ = counted.missing;
 }
@@ -128,34 +126,10 @@ void GpuTable::LocateDistinct() {
   LocateRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, distinct_.places);
 }
 
-Result<RowList> GpuTable::RoomFor(size_t rows) const {
-  STRATA_TRY(taken_.headers.ReserveFor<SlotHeader>(rows));
-  STRATA_TRY(taken_.rows.ReserveFor<float>(rows * words()));
-  STRATA_TRY(taken_.count.ReserveFor<uint32_t>(1));
-  return RowList{taken_.headers.as<SlotHeader>(), taken_.rows.as<float>(),
-                 taken_.count.as<uint32_t>()};
-}
-
-// Appends the listed rows to the page.
-void GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) const {
-  uint32_t count = 0;
-  CopyDown<uint32_t>(exec_, list.count, {&count, 1});
-  Wait();
-  std::vector<SlotHeader> headers(count);
-  std::vector<float> rows(count * words());
-  CopyDown<SlotHeader>(exec_, list.headers, headers);
-  CopyDown<float>(exec_, list.rows, rows);
-  Wait();
-  for (size_t i = 0; i < count; ++i) {
-    const SlotHeader& header = headers[i];
-    page->keys.push_back(header.key);
-    AppendElements(schema_, rows.data() + i * words(), with_state ? width() : spec_.dim,
-                   page->rows);
-    if (!with_state) continue;
-    page->counters.push_back({.frequency = header.frequency,
-                              .checkpoint_epoch = header.checkpoint_epoch,
-                              .last_step = header.last_step});
-  }
+void GpuTable::BringAside(const RowList& list) {
+  ScanPage page;
+  taken_.Bring(list, /*with_state=*/true, &page);
+  KeepAside(std::move(page));
 }
 
 Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
@@ -177,7 +151,7 @@ Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   unsigned long long found = 0;
   CopyDown<float>(exec_, out_.as<float>(), out);
   CopyDown<unsigned long long>(exec_, hits, {&found, 1});
-  Wait();
+  Wait(exec_);
   stats_.lookups += keys.size();
   stats_.lookup_hits += found;
   return {};
@@ -187,7 +161,7 @@ void GpuTable::StageKeys(std::span<const Key> keys, size_t at) {
   if (keys.empty()) return;
   if (IsOnGpu(keys.data())) return CopyUp(exec_, keys, keys_.as<Key>() + at);
   if (staged_max_ < at + keys.size()) {
-    Wait();  // for what is on its way from the smaller one
+    Wait(exec_);  // for what is on its way from the smaller one
     staged_max_ = at + keys.size();
     staged_ = host_->Take(staged_max_ * sizeof(Key) / sizeof(float));
   }
@@ -292,10 +266,10 @@ uint64_t GpuTable::CommitErase() {
   MustBegin("an erase");
   uint32_t count = 0;
   CopyDown<uint32_t>(exec_, erased_count, {&count, 1});
-  Wait();
+  Wait(exec_);
   std::vector<Key> erased(count);
   CopyDown<Key>(exec_, distinct_.keys, erased);
-  Wait();
+  Wait(exec_);
   const uint64_t rows = Stats().rows;
   for (const Key key : erased) history_.Erased(key, rows);
   return count;
@@ -313,9 +287,9 @@ Status GpuTable::Scan(ScanPage& page) const {
     cursor = map_->WalkFrom(cursor, page.rows_max - page.keys.size(), &places);
     STRATA_TRY(walk_.ReserveFor<uint64_t>(places.size()));
     CopyUp<uint64_t>(exec_, places, walk_.as<uint64_t>());
-    STRATA_ASSIGN(const RowList list, RoomFor(places.size()));
+    STRATA_ASSIGN(const RowList list, taken_.RoomFor(places.size()));
     CopyOut(exec_, map_->ref(), {walk_.as<uint64_t>(), places.size()}, list);
-    Bring(list, page.with_state, &page);
+    taken_.Bring(list, page.with_state, &page);
   }
   page.cursor = cursor;
   page.done = cursor == kNowhere;
@@ -343,11 +317,9 @@ void GpuTable::MarkForSnapshot(uint32_t held) {
 
 Status GpuTable::KeepForSnapshot(const Key* keys, size_t count) {
   if (!in_snapshot()) return {};
-  STRATA_ASSIGN(const RowList list, RoomFor(count));
+  STRATA_ASSIGN(const RowList list, taken_.RoomFor(count));
   TakePendingOf(exec_, map_->ref(), {keys, count}, list);
-  ScanPage page;
-  Bring(list, /*with_state=*/true, &page);
-  KeepAside(std::move(page));
+  BringAside(list);
   return {};
 }
 
@@ -358,9 +330,9 @@ Status GpuTable::TakeForSnapshot(ScanPage& page) {
     const DeviceScope scope(exec_.ordinal);
     const uint64_t wished = std::max<uint64_t>(1, page.rows_max / kPairSlots);
     const uint64_t count = std::min(wished, pairs - snapshot_next_);
-    STRATA_ASSIGN(const RowList list, RoomFor(count * kPairSlots));
+    STRATA_ASSIGN(const RowList list, taken_.RoomFor(count * kPairSlots));
     TakePending(exec_, map_->ref(), snapshot_next_, count, list);
-    Bring(list, /*with_state=*/true, &page);
+    taken_.Bring(list, /*with_state=*/true, &page);
     snapshot_next_ += count;
   }
   page.done = snapshot_next_ >= pairs;
@@ -433,10 +405,10 @@ Status GpuTable::LoadRows(const ScanPage& page) {
   CopyUp<SlotHeader>(exec_, headers, headers_.as<SlotHeader>());
   Combine(keys_.as<Key>(), page.keys.size());
   STRATA_TRY(MakeRoom());
-  LoadRows(exec_, map_->ref(), headers_.as<SlotHeader>(), in_.as<float>(), distinct_.lasts,
-           distinct_count_, misses());
+  strata::LoadRows(exec_, map_->ref(), headers_.as<SlotHeader>(), in_.as<float>(), distinct_.lasts,
+                   distinct_count_, misses());
   MustBegin("loading rows");
-  Wait();
+  Wait(exec_);
   return {};
 }
 

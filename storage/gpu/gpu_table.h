@@ -11,6 +11,7 @@
 #include "storage/gpu/device_map.h"
 #include "storage/gpu/distinct_buffers.h"
 #include "storage/gpu/pinned_pool.h"
+#include "storage/gpu/taken_rows.h"
 #include "storage/memory/local_table.h"
 #include "strata/exec.h"
 #include "strata/gpu/hash_map.h"
@@ -105,21 +106,12 @@ class GpuTable : public LocalTable {
   // Begins to copy them to keys_, from `at` on. From host memory they go by pinned memory, as a
   // copy of many from elsewhere would wait for the update before.
   void StageKeys(std::span<const Key> keys, size_t at);
-  void LocateDistinct();             // again, as rows have moved
-  BatchGradients Gradients() const;  // those of the batch
-  Result<RowList> RoomFor(size_t rows) const;
-  void Bring(const RowList& list, bool with_state, ScanPage* page) const;
-  void Wait() const;
+  void LocateDistinct();                 // again, as rows have moved
+  BatchGradients Gradients() const;      // those of the batch
+  void BringAside(const RowList& list);  // for a snapshot
   MissList misses() const;
   size_t width() const { return spec_.dim + schema_.state_width; }
   size_t words() const { return schema_.stored_words(); }  // of a row, as it is stored
-
-  // Rows that come down from the GPU.
-  struct Taken {
-    DeviceBuffer headers;
-    DeviceBuffer rows;
-    DeviceBuffer count;
-  };
 
   const TableSpec spec_;
   const RowSchema schema_;
@@ -144,7 +136,7 @@ class GpuTable : public LocalTable {
   DeviceBuffer part_ends_;
   DeviceBuffer headers_;
   DeviceBuffer counters_;
-  mutable Taken taken_;
+  mutable TakenRows taken_{exec_, schema_, *host_};
   mutable DeviceBuffer walk_;
 
   // Between Prepare and Commit.

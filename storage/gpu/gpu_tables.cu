@@ -5,7 +5,7 @@
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/gpu_table.h"
 #include "storage/gpu/gpu_tables.h"
-#include "storage/gpu/hot_table.h"
+#include "storage/gpu/hot/hot_table.h"
 #include "storage/gpu/pinned_pool.h"
 #include "strata/gpu/gpu_store.h"
 

@@ -2,7 +2,7 @@
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/gpu_store.h"
 #include "storage/gpu/gpu_table.h"
-#include "storage/gpu/hot_table.h"
+#include "storage/gpu/hot/hot_table.h"
 #include "storage/memory/host_table.h"
 #include "tests/contract/snapshot_contract.h"
 #include "tests/contract/table_contract.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "storage/gpu/device_pool.h"
-#include "storage/gpu/hot_table.h"
+#include "storage/gpu/hot/hot_table.h"
 #include "storage/memory/host_table.h"
 #include "storage/tiered/tiered_table.h"
 #include "tests/contract/table_bits.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "storage/gpu/device_pool.h"
-#include "storage/gpu/hot_table.h"
+#include "storage/gpu/hot/hot_table.h"
 #include "storage/tiered/tiered_table.h"
 #include "tests/storage/tier_parts.h"
 

@@ -15,7 +15,7 @@
 #include "bench/harness/measure.h"
 #include "bench/harness/workload.h"
 #include "bench/suites/gpu_runs.h"
-#include "storage/gpu/hot_table.h"
+#include "storage/gpu/hot/hot_table.h"
 #include "storage/memory/host_table.h"
 
 namespace strata::bench {
@@ -34,14 +34,14 @@ constexpr size_t kAnnouncedBatches = 200;  // behind one another, on one clock
 constexpr const char* kPeer = "HierarchicalKV, hybrid, A100 (recorded)";
 
 // The part of the time for which the GPU has the row of a rank, from 1 on, of a table that has been
-// read by Zipf's law for long: q-LRU with q of 1 / HotTable::kTurns, and half of the rows (Garetto,
+// read by Zipf's law for long: q-LRU with q of 1 / ReadRule::kTurns, and half of the rows (Garetto,
 // Leonardi, Martina 2016). Its characteristic time, so many batches, is what makes the parts of all
 // ranks add up to that half. Batches would have to come for as long to get there.
 double PartThere(uint64_t rank) {
-  constexpr double kComesUp = 1.0 / HotTable::kTurns;
+  constexpr double kComesUp = 1.0 / ReadRule::kTurns;
   constexpr double kBatches = 1682.5;
   constexpr double kPowers = 12.458;  // those of all ranks
-  static_assert(kRows == uint64_t{64} << 20 && kZipfExponent == 1.05 && HotTable::kTurns == 8,
+  static_assert(kRows == uint64_t{64} << 20 && kZipfExponent == 1.05 && ReadRule::kTurns == 8,
                 "kBatches and kPowers are of these");
   const double drawn =  // in that time
       std::pow(static_cast<double>(rank), -kZipfExponent) / kPowers * kBatches * kBatch;

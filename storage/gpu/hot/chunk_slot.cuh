@@ -1,4 +1,4 @@
-// HotTable::ChunkSlot: memory of host and GPU in which a chunk of rows is put together.
+// ChunkSlot: memory of host and GPU in which a chunk of rows is put together.
 //
 //   | places x header: 32 | places x number: 4 | rows, those that stay first |
 //
@@ -7,16 +7,29 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "kernels/core/cuda_stream.cuh"
+#include "storage/gpu/device_buffer.h"
 #include "storage/gpu/gpu_calls.cuh"
-#include "storage/gpu/hot_table.h"
+#include "storage/gpu/pinned_pool.h"
 
 namespace strata {
 
-class HotTable::ChunkSlot {
+// Rows on their way up: a part of what was asked for, on the GPU, as they are stored.
+struct RowChunk {
+  uint32_t count = 0;
+  const SlotHeader* headers = nullptr;  // of the first `stay`
+  const uint32_t* numbers = nullptr;    // in what was asked for; null where it was sent in parts
+  const float* rows = nullptr;          // x stored_words() of the schema
+  uint32_t stay = 0;                    // the first ones come up, with a score to stay
+  uint32_t first = 0;                   // all numbers from there on ...
+  uint32_t places = 0;                  // ... were looked for
+};
+
+class ChunkSlot {
  public:
   // For `rows` rows of `words` words, on the current device.
   static Result<std::unique_ptr<ChunkSlot>> Make(PinnedPool& host, uint32_t rows, size_t words) {
@@ -88,7 +101,7 @@ class HotTable::ChunkSlot {
     Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
   }
   // What was sent, for whatever is enqueued on exec behind this call; End behind that.
-  Chunk Take(const Exec& exec) const {
+  RowChunk Take(const Exec& exec) const {
     Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec), sent_), "the GPU"));
     return sent_rows_;
   }
@@ -147,7 +160,7 @@ class HotTable::ChunkSlot {
   std::vector<uint8_t> kinds_;  // by place
   size_t places_ = 0;
   size_t words_ = 0;
-  Chunk sent_rows_;
+  RowChunk sent_rows_;
   std::shared_ptr<float[]> host_;
   DeviceBuffer device_;
   cudaStream_t up_ = nullptr;

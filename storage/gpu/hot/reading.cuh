@@ -1,6 +1,6 @@
-// HotTable::Reading: rows of some keys on their way up from the table below, chunk by chunk.
+// Reading: rows of some keys on their way up from the table below, chunk by chunk.
 //
-// Threads of the table gather chunks and send them off, each in the slot of its number; who uses
+// Threads of RowGatherer gather chunks and send them off, each in the slot of its number; who uses
 // them takes them in order, and hands the slots back.
 #pragma once
 
@@ -13,11 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "storage/gpu/chunk_slot.cuh"
+#include "base/status.h"
+#include "storage/gpu/hot/row_gatherer.h"
 
 namespace strata {
 
-struct HotTable::Reading {
+struct Reading {
   // Of a slot.
   struct Turns {
     Status filled;
@@ -39,19 +40,19 @@ struct HotTable::Reading {
     const size_t begin = std::min(begins_[chunk], count);
     return keys_.subspan(begin, std::min(begins_[chunk + 1], count) - begin);
   }
-  // Those of one turn out of kTurns, if there are turns.
+  // Those of one turn out of ReadRule::kTurns, if there are turns.
   bool ComesUp(size_t chunk) const {
-    return !rule.turn.has_value() || first(chunk) * kTurns / keys_.size() == *rule.turn;
+    return !rule.turn.has_value() || first(chunk) * ReadRule::kTurns / keys_.size() == *rule.turn;
   }
   bool IsFilled() const {
     return std::ranges::all_of(turns, [](const Turns& of_chunk) { return of_chunk.filled.ok(); });
   }
-  Turns& TurnsOf(size_t chunk) { return turns[chunk % kChunkSlots]; }
-  size_t SlotOf(size_t chunk) const { return one_slot.value_or(chunk % kChunkSlots); }
+  Turns& TurnsOf(size_t chunk) { return turns[chunk % RowGatherer::kSlots]; }
+  size_t SlotOf(size_t chunk) const { return one_slot.value_or(chunk % RowGatherer::kSlots); }
 
   const ReadRule rule;
   std::optional<size_t> one_slot;  // has all chunks, which are used as one
-  std::array<Turns, kChunkSlots> turns;
+  std::array<Turns, RowGatherer::kSlots> turns;
   std::atomic<bool> stop = false;
   size_t fillers = 0;  // that are at it
   size_t used = 0;     // chunks
