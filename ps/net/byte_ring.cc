@@ -16,8 +16,7 @@ bool TakeSleep(std::atomic<uint32_t>& sleeps) {
 
 void RingWriter::LookForRoom() {
   const uint64_t read = state_->read.load(std::memory_order_seq_cst);
-  // Neither behind what it was nor ahead of what there is to read.
-  broken_ = broken_ || read - known_read_ > published_ - known_read_;
+  broken_ = broken_ || !CanHaveRead(read, known_read_, published_);
   if (!broken_) known_read_ = read;
 }
 
@@ -50,8 +49,7 @@ bool RingWriter::BeginSleep() {
 
 void RingReader::LookForBytes() {
   const uint64_t written = state_->written.load(std::memory_order_seq_cst);
-  // Neither behind what it was nor further ahead than there was room.
-  broken_ = broken_ || written < known_written_ || written - released_ > ring_.size();
+  broken_ = broken_ || !CanHaveWritten(written, known_written_, released_, ring_.size());
   if (!broken_) known_written_ = written;
 }
 

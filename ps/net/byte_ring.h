@@ -12,11 +12,9 @@
 #include <cstdint>
 #include <span>
 
-namespace strata::net {
+#include "base/sealed_memory.h"
 
-// What one side writes stays this far from what the other writes: processors fetch cache lines in
-// pairs.
-constexpr size_t kApartBytes = 128;
+namespace strata::net {
 
 // In shared memory. Zeroed memory is an empty ring.
 struct RingState {

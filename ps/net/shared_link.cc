@@ -158,7 +158,7 @@ void SharedLink::TakeMemory() {
     return End(Corrupt(
         fmt::format("the server's answer: expected one descriptor, found {}", descriptors.size())));
   }
-  auto memory = SharedMemory::Attach(std::move(descriptors[0]));
+  auto memory = SharedMemory::Attach(descriptors[0]);
   if (!memory.ok()) return End(memory.status());
   Begin(std::move(*memory), 1);
   if (on_ready_) on_ready_();

@@ -1,8 +1,6 @@
 // SharedMemory: the memory of one shared_link: a ring in each direction. Internal to ps/net.
 //
-// The server makes it, as a memfd that has no name and that a killed process cannot leave behind,
-// and hands its descriptor to the client over a socket of the host. Its size is sealed, and its
-// pages are taken at once: neither side can make the other fail by a signal.
+// The server makes it, and hands its descriptor to the client over a socket of the host.
 #pragma once
 
 #include <array>
@@ -11,6 +9,7 @@
 #include <span>
 
 #include "base/file/owned_fd.h"
+#include "base/sealed_memory.h"
 #include "ps/net/byte_ring.h"
 #include "strata/status.h"
 
@@ -25,24 +24,20 @@ class SharedMemory {
   // kRefused: the system gives none; the text says why.
   static Result<std::unique_ptr<SharedMemory>> Create();
   // Maps what Create made in another process. kCorrupt when it is something else.
-  static Result<std::unique_ptr<SharedMemory>> Attach(OwnedFd fd);
-  ~SharedMemory();
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
+  static Result<std::unique_ptr<SharedMemory>> Attach(const OwnedFd& fd);
 
   // Of the creator only.
-  int descriptor() const { return fd_.get(); }
+  int descriptor() const { return memory_.descriptor(); }
   // Direction 0 is the creator's to write, 1 the other's.
   RingState* state(size_t direction);
   std::span<std::byte> ring(size_t direction);
 
  private:
   struct Control;
-  SharedMemory(Control* control, OwnedFd fd) : control_(control), fd_(std::move(fd)) {}
-  static Result<std::unique_ptr<SharedMemory>> Map(OwnedFd fd);
+  explicit SharedMemory(SealedMemory memory) : memory_(std::move(memory)) {}
+  Control& control() const;
 
-  Control* control_;
-  OwnedFd fd_;
+  SealedMemory memory_;
 };
 
 }  // namespace strata::net

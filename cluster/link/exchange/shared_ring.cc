@@ -46,11 +46,8 @@ std::span<std::byte> RingSender::Room(size_t wanted) {
   const size_t size = ring_.size();
   if (position_ + wanted > known_read_ + size) {
     const uint64_t read = indexes_->read.load(std::memory_order_seq_cst);
-    // Neither behind what it was nor ahead of what there is to read.
-    if (read - known_read_ > published_ - known_read_) {
-      broken_ = true;
-      return {};
-    }
+    broken_ = !CanHaveRead(read, known_read_, published_);
+    if (broken_) return {};
     known_read_ = read;
   }
   return ring_.subspan(Place(position_, size), Run(position_, known_read_ + size, size));
@@ -80,9 +77,8 @@ std::optional<uint64_t> RingReceiver::Begin() {
   return length & kLengthMask;
 }
 
-// Neither behind what it was nor further ahead than there was room.
 bool RingReceiver::Believe(uint64_t written) {
-  broken_ = written < known_written_ || written - released_ > ring_.size();
+  broken_ = !CanHaveWritten(written, known_written_, released_, ring_.size());
   if (!broken_) known_written_ = written;
   return !broken_;
 }

@@ -16,13 +16,10 @@
 #include <optional>
 #include <span>
 
+#include "base/sealed_memory.h"
 #include "cluster/link/exchange/doorbell.h"
 
 namespace strata {
-
-// What one side writes stays this far from what the other writes: processors fetch cache lines in
-// pairs.
-constexpr size_t kApartBytes = 128;
 
 // In shared memory. Zeroed memory is an empty ring.
 struct RingIndexes {

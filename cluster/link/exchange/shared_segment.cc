@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +10,7 @@
 #include <cstring>
 
 #include "base/file/disk.h"
+#include "base/file/owned_fd.h"
 #include "base/random.h"
 
 namespace strata {
@@ -24,8 +23,6 @@ constexpr size_t kSegmentBytes = kControlBytes + 2 * kSharedRingBytes;
 constexpr const char* kName = "strata-link";
 // What the descriptor of such memory is a link to.
 constexpr std::string_view kLinkTarget = "/memfd:strata-link (deleted)";
-// With these its size is what it is: memory that a peer could take away would end us by a signal.
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 Status NoMemory(std::string_view what) {
   return Refused(fmt::format("no shared memory: {}: {}", what, std::strerror(errno)));
@@ -87,14 +84,6 @@ Result<OwnedFd> OpenOf(int pid, int fd) {
   }
   OwnedFd opened(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (opened.get() < 0) return NoMemory(path);
-  struct stat info = {};
-  if (fstat(opened.get(), &info) != 0) return NoMemory(path);
-  const int seals = fcntl(opened.get(), F_GET_SEALS);
-  if (!S_ISREG(info.st_mode) || seals < 0 || (seals & kSeals) != kSeals ||
-      info.st_size != static_cast<off_t>(kSegmentBytes)) {
-    return Corrupt(fmt::format("it is {} bytes with seals {:#x}, expected {} with {:#x}",
-                               info.st_size, seals, kSegmentBytes, kSeals));
-  }
   return opened;
 }
 
@@ -127,53 +116,39 @@ struct SharedSegment::Shared {
   }
 };
 
-SharedSegment::SharedSegment(Shared* shared, bool is_creator)
-    : shared_(shared), number_(is_creator ? 0 : 1) {
+SharedSegment::SharedSegment(SealedMemory memory, bool is_creator)
+    : memory_(std::move(memory)), number_(is_creator ? 0 : 1) {
   static_assert(sizeof(Shared) <= kControlBytes);
-  Shared::Side& mine = shared_->sides[number_];
-  Shared::Side& theirs = shared_->sides[1 - number_];
-  side_ = {.sender = {&mine.ring, shared_->Ring(number_), shared_->id, &theirs.bell},
-           .receiver = {&theirs.ring, shared_->Ring(1 - number_), shared_->id, &theirs.bell},
+  Shared::Side& mine = shared().sides[number_];
+  Shared::Side& theirs = shared().sides[1 - number_];
+  const uint64_t secret = shared().id;
+  side_ = {.sender = {&mine.ring, shared().Ring(number_), secret, &theirs.bell},
+           .receiver = {&theirs.ring, shared().Ring(1 - number_), secret, &theirs.bell},
            .bell = &mine.bell,
            .peer_left = &theirs.left};
 }
 
-SharedSegment::~SharedSegment() { munmap(shared_, kSegmentBytes); }
-
-Result<SharedSegment::Shared*> SharedSegment::Map(int fd) {
-  void* const memory = mmap(nullptr, kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (memory == MAP_FAILED) return NoMemory("mmap");
-  return static_cast<Shared*>(memory);
+SharedSegment::Shared& SharedSegment::shared() const {
+  return *reinterpret_cast<Shared*>(memory_.data());
 }
 
 Result<std::unique_ptr<SharedSegment>> SharedSegment::Create(const SharedPair& pair) {
-  OwnedFd fd(memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (fd.get() < 0) return NoMemory("memfd_create");
-  // Memory that is not there when it is used would end us by a signal: it is taken now.
-  const int error = posix_fallocate(fd.get(), 0, static_cast<off_t>(kSegmentBytes));
-  if (error != 0) {
-    errno = error;
-    return NoMemory(fmt::format("posix_fallocate of {} bytes", kSegmentBytes));
-  }
-  if (fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) return NoMemory("fchmod");
-  if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return NoMemory("sealing it");
-  STRATA_ASSIGN(Shared* const shared, Map(fd.get()));
-  shared->magic = kMagic;
-  shared->version = kVersion;
-  shared->creator = pair.creator;
-  shared->attacher = pair.attacher;
-  shared->bytes = kSegmentBytes;
-  shared->job = pair.job;
-  shared->id = SystemRandom64();
-  std::unique_ptr<SharedSegment> segment(new SharedSegment(shared, true));
-  segment->door_ = std::move(fd);
-  return segment;
+  STRATA_ASSIGN(SealedMemory memory, SealedMemory::Create(kName, kSegmentBytes));
+  auto& shared = *reinterpret_cast<Shared*>(memory.data());
+  shared.magic = kMagic;
+  shared.version = kVersion;
+  shared.creator = pair.creator;
+  shared.attacher = pair.attacher;
+  shared.bytes = kSegmentBytes;
+  shared.job = pair.job;
+  shared.id = SystemRandom64();
+  return std::unique_ptr<SharedSegment>(new SharedSegment(std::move(memory), true));
 }
 
 std::string SharedSegment::Offer() const {
   const auto boot_id = BootId();
   return fmt::format("{} {} {} {} {} {:x}", kOfferMark, kVersion, boot_id.ok() ? *boot_id : "?",
-                     getpid(), door_.get(), shared_->id);
+                     getpid(), memory_.descriptor(), shared().id);
 }
 
 Result<std::unique_ptr<SharedSegment>> SharedSegment::Attach(const SharedPair& pair,
@@ -182,9 +157,9 @@ Result<std::unique_ptr<SharedSegment>> SharedSegment::Attach(const SharedPair& p
   STRATA_ASSIGN(const std::string boot_id, BootId());
   if (offer.boot_id != boot_id) return Refused("no shared memory: it is on another host");
   STRATA_ASSIGN(const OwnedFd fd, OpenOf(offer.pid, offer.fd));
-  STRATA_ASSIGN(Shared* const memory, Map(fd.get()));
-  std::unique_ptr<SharedSegment> segment(new SharedSegment(memory, false));
-  Shared& shared = *memory;
+  STRATA_ASSIGN(SealedMemory memory, SealedMemory::Attach(fd, kSegmentBytes));
+  std::unique_ptr<SharedSegment> segment(new SharedSegment(std::move(memory), false));
+  Shared& shared = segment->shared();
   if (shared.magic != kMagic || shared.version != kVersion || shared.bytes != kSegmentBytes) {
     return Corrupt(fmt::format("it is no segment of version {}: magic {:#x}, version {}, {} bytes",
                                kVersion, shared.magic, shared.version, shared.bytes));
@@ -201,8 +176,8 @@ Result<std::unique_ptr<SharedSegment>> SharedSegment::Attach(const SharedPair& p
 }
 
 void SharedSegment::Leave() {
-  shared_->sides[number_].left.store(1);
-  shared_->sides[1 - number_].bell.Ring();
+  shared().sides[number_].left.store(1);
+  shared().sides[1 - number_].bell.Ring();
 }
 
 }  // namespace strata

@@ -2,11 +2,11 @@
 // each side.
 //
 // One rank creates it and sends the other an offer (over their authenticated control connection);
-// the other attaches and answers; then the creator closes the door. The memory is a memfd, which
-// the other opens as /proc/PID/fd/N. So it has no name that somebody could guess or that a killed
-// process could leave behind, takes nothing of the little /dev/shm of a container, and needs no
-// socket besides; whom the kernel does not let look into the creator's process (another user,
-// another container or host) cannot open it, and such a pair goes on over its sockets.
+// the other attaches and answers; then the creator closes the door. The other opens the memory
+// (base/sealed_memory.h) as /proc/PID/fd/N. So it takes nothing of the little /dev/shm of a
+// container, and needs no socket besides; whom the kernel does not let look into the creator's
+// process (another user, another container or host) cannot open it, and such a pair goes on over
+// its sockets.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/sealed_memory.h"
 #include "cluster/link/connect/listener.h"
 #include "cluster/link/exchange/shared_ring.h"
 #include "strata/status.h"
@@ -40,14 +41,13 @@ class SharedSegment {
   // not a segment of this version for this pair. kExists: somebody has attached before.
   static Result<std::unique_ptr<SharedSegment>> Attach(const SharedPair& pair,
                                                        std::string_view offer);
-  ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
 
   // What the other rank needs to attach: one line of text. Creator only, until CloseDoor.
   std::string Offer() const;
   // Nobody can attach from now on.
-  void CloseDoor() { door_ = OwnedFd(); }
+  void CloseDoor() { memory_.CloseDescriptor(); }
 
   // Of the thread that exchanges. Any other may ring its bell, to wake that one.
   SharedSide& side() { return *side_; }
@@ -57,13 +57,12 @@ class SharedSegment {
 
  private:
   struct Shared;
-  SharedSegment(Shared* shared, bool is_creator);
-  static Result<Shared*> Map(int fd);
+  SharedSegment(SealedMemory memory, bool is_creator);
+  Shared& shared() const;
 
-  Shared* shared_;
+  SealedMemory memory_;  // has a descriptor as long as the door is open
   const size_t number_;  // of this side: 0 the creator's, 1 the attacher's
   std::optional<SharedSide> side_;
-  OwnedFd door_;
 };
 
 }  // namespace strata

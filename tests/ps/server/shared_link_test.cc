@@ -223,7 +223,7 @@ TEST(SharedMemoryAttach, TakesNothingElse) {
     OwnedFd fd(memfd_create("test", static_cast<unsigned>(flags)));
     EXPECT_EQ(ftruncate(fd.get(), bytes), 0);
     EXPECT_EQ(fcntl(fd.get(), F_ADD_SEALS, seals), 0);
-    return net::SharedMemory::Attach(std::move(fd)).status();
+    return net::SharedMemory::Attach(fd).status();
   };
   constexpr int kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
