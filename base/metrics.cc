@@ -183,4 +183,10 @@ std::string MetricsRegistry::PrometheusText() const {
   return prometheus::TextSerializer().Serialize(impl_->Collect());
 }
 
+LabelledMetrics LabelledMetrics::With(const std::string& label, std::string_view value) const {
+  Labels labels = labels_;
+  labels[label] = value;
+  return LabelledMetrics(registry_, std::move(labels));
+}
+
 }  // namespace strata

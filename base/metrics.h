@@ -11,6 +11,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace strata {
@@ -33,7 +35,10 @@ class Counter {
 
 class Gauge {
  public:
-  void Set(double value) { value_.store(value, std::memory_order_relaxed); }
+  template <typename Number>
+  void Set(Number value) {
+    value_.store(static_cast<double>(value), std::memory_order_relaxed);
+  }
   double Value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -73,6 +78,37 @@ class MetricsRegistry {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+// What declares metrics that have some labels in common. Thread-safe; the registry outlives it.
+class LabelledMetrics {
+ public:
+  explicit LabelledMetrics(MetricsRegistry& registry, Labels labels = {})
+      : registry_(registry), labels_(std::move(labels)) {}
+
+  // The same with a label more.
+  LabelledMetrics With(const std::string& label, std::string_view value) const;
+  Counter& AddCounter(const std::string& name, const std::string& help) const {
+    return registry_.AddCounter(name, help, labels_);
+  }
+  Gauge& AddGauge(const std::string& name, const std::string& help) const {
+    return registry_.AddGauge(name, help, labels_);
+  }
+  LatencyHistogram& AddLatency(const std::string& name, const std::string& help) const {
+    return registry_.AddLatency(name, help, labels_);
+  }
+  // Of what is counted elsewhere: a gauge with its value, and a counter with its total.
+  template <typename Number>
+  void Set(const std::string& gauge, const std::string& help, Number value) const {
+    AddGauge(gauge, help).Set(value);
+  }
+  void Raise(const std::string& counter, const std::string& help, uint64_t total) const {
+    AddCounter(counter, help).RaiseTo(total);
+  }
+
+ private:
+  MetricsRegistry& registry_;
+  const Labels labels_;
 };
 
 }  // namespace strata

@@ -322,13 +322,13 @@ size_t Lane::ParkedBytes() const {
 }
 
 void Lane::ShowGauges() {
-  state_.metrics.parked_requests.Set(static_cast<double>(ParkedRequests()));
-  state_.metrics.parked_bytes.Set(static_cast<double>(ParkedBytes()));
-  state_.metrics.clients.Set(static_cast<double>(state_.dedup.clients()));
+  state_.metrics.parked_requests.Set(ParkedRequests());
+  state_.metrics.parked_bytes.Set(ParkedBytes());
+  state_.metrics.clients.Set(state_.dedup.clients());
   if (state_.log == nullptr) return;
-  state_.metrics.log_bytes.Set(static_cast<double>(state_.log->bytes_on_disk()));
-  state_.metrics.log_appended.Set(static_cast<double>(state_.log->appended()));
-  state_.metrics.log_synced.Set(static_cast<double>(state_.log->synced()));
+  state_.metrics.log_bytes.Set(state_.log->bytes_on_disk());
+  state_.metrics.log_appended.Set(state_.log->appended());
+  state_.metrics.log_synced.Set(state_.log->synced());
 }
 
 TimeNs Lane::NextTick() const {

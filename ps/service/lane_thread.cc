@@ -204,7 +204,7 @@ Status LaneThread::Recover() {
         Counted(summary.records, "record"), HumanBytes(summary.bytes), seconds);
   }
   if (summary.torn) {
-    metrics_.torn_bytes.Set(static_cast<double>(summary.torn->bytes));
+    metrics_.torn_bytes.Set(summary.torn->bytes);
     Log(LogLevel::kWarning, "{}: {}: the last {} bytes, from offset {}, were cut: {}", name_,
         summary.torn->file, summary.torn->bytes, summary.torn->offset, summary.torn->reason);
   }

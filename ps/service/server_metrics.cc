@@ -3,23 +3,6 @@
 #include <utility>
 
 namespace strata {
-namespace {
-
-// Metrics with the same labels.
-struct Series {
-  MetricsRegistry& registry;
-  const Labels labels = {};
-
-  template <typename Number>
-  void Set(const char* gauge, const char* help, Number value) const {
-    registry.AddGauge(gauge, help, labels).Set(static_cast<double>(value));
-  }
-  void Raise(const char* counter, const char* help, uint64_t value) const {
-    registry.AddCounter(counter, help, labels).RaiseTo(value);
-  }
-};
-
-}  // namespace
 
 std::string ServerMetrics::Text(const Result<ServerTotals>& totals) {
   if (totals.ok()) {
@@ -31,7 +14,7 @@ std::string ServerMetrics::Text(const Result<ServerTotals>& totals) {
 }
 
 void ServerMetrics::ShowServer(const ServerTotals& totals) {
-  const Series server{registry_};
+  const LabelledMetrics server(registry_);
   server.Set("strata_server_tables", "Tables.", totals.tables.size());
   server.Set("strata_server_rows", "Rows of all tables.", totals.rows);
   server.Set("strata_server_cold_rows", "Rows that lie on disk alone (server.cold).",
@@ -44,7 +27,7 @@ void ServerMetrics::ShowServer(const ServerTotals& totals) {
                totals.not_admitted_keys);
   if (has_gpus_) {
     for (const auto& [table, batches] : totals.passed_down) {
-      const Series of_table{registry_, {{"table", table}}};
+      const LabelledMetrics of_table = server.With("table", table);
       of_table.Raise("strata_server_passed_down_batches_total",
                      "Batches that a GPU's memory had no room for: the tier below did them. One of "
                      "a client counts once for each lane.",
@@ -62,7 +45,7 @@ void ServerMetrics::ShowServer(const ServerTotals& totals) {
 void ServerMetrics::ShowTables(const ServerTotals& totals) {
   MetricsRegistry shown;
   for (const LaneReport::Table& table : totals.tables) {
-    const Series series{shown, {{"table", table.spec.name}}};
+    const LabelledMetrics series(shown, {{"table", table.spec.name}});
     series.Set("strata_table_rows", "Rows of a table.", table.stats.rows);
     series.Set("strata_table_bytes", "Memory held by a table.", table.stats.bytes);
     series.Raise("strata_table_pulled_keys_total",
@@ -77,7 +60,7 @@ void ServerMetrics::ShowTables(const ServerTotals& totals) {
 void ServerMetrics::ShowCollections(const ServerTotals& totals) {
   MetricsRegistry shown;
   for (const auto& [name, stats] : totals.collections) {
-    const Series series{shown, {{"collection", name}}};
+    const LabelledMetrics series(shown, {{"collection", name}});
     series.Set("strata_collection_documents", "Documents of a collection.", stats.documents);
     series.Set(
         "strata_collection_dead_documents",
@@ -103,7 +86,7 @@ void ServerMetrics::ShowCollections(const ServerTotals& totals) {
           std::pair("gpu_counting", stats.gpu_counted),
           std::pair("gpu_scanning", stats.gpu_scanned),
           std::pair("gpu_streamed", stats.gpu_streamed)}) {
-      const Series of_engine{shown, {{"collection", name}, {"engine", engine}}};
+      const LabelledMetrics of_engine = series.With("engine", engine);
       of_engine.Raise("strata_collection_engine_queries_total",
                       "Queries that an engine worked on, lane by lane; one may be several "
                       "engines'. gpu_streamed: of those, documents passed through a GPU.",

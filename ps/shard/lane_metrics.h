@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <vector>
+#include <utility>
 
 #include "base/metrics.h"
 #include "proto/wire/commands.h"
@@ -25,9 +25,13 @@ enum class Refusal : uint8_t {
 };
 constexpr size_t kRefusals = 6;
 
-// Made from a registry, which outlives it. Counters are thread-safe.
+// A metric is declared where its name and its help stand, and nowhere else. Counters are
+// thread-safe.
 class LaneMetrics {
+  const LabelledMetrics lane_;  // before the metrics that are made of it
+
  public:
+  // The registry outlives it.
   LaneMetrics(MetricsRegistry& registry, uint16_t lane);
 
   // A command has series once it has come. The lane's thread only, but for Requests.
@@ -37,29 +41,54 @@ class LaneMetrics {
   Counter& RefusedFor(Refusal reason) { return *refused_[static_cast<size_t>(reason)]; }
   uint64_t Requests() const;  // of all commands
 
-  Counter& malformed;  // messages that could not be opened
-  Counter& expired;    // requests whose deadline passed before they were begun
-  Counter& repeated;   // writes answered from the dedup window
-  Counter& pulled_keys;
-  Counter& pushed_keys;
-  Counter& changed_items;     // documents put in, or gone
-  Counter& searched_queries;  // of answered searches
-  Counter& search_batches;    // that answered them
-  Counter& received_bytes;
-  Counter& sent_bytes;
-  Counter& dropped;             // requests whose client was gone before their turn
-  Counter& closed_connections;  // as they were too many, or sent a message without an end
-  Counter& undelivered;         // replies whose peer was gone or did not read
-  Gauge& parked_requests;       // waiting for a step to close, or for a collection's merges
-  Gauge& parked_bytes;
-  Gauge& clients;  // whose writes are remembered
-  Gauge& log_bytes;
-  Gauge& log_appended;  // LSNs
-  Gauge& log_synced;
-  LatencyHistogram& log_sync_seconds;
-  Gauge& recovery_seconds;
-  Gauge& torn_bytes;  // cut from the log's end at start
-  Gauge& disk_full;   // 1 while the log or the cold tier has no room
+  Counter& malformed = lane_.AddCounter("strata_lane_malformed_messages_total",
+                                        "Messages that could not be opened.");
+  Counter& expired = lane_.AddCounter("strata_lane_expired_requests_total",
+                                      "Requests whose deadline passed before they were begun.");
+  Counter& repeated = lane_.AddCounter("strata_lane_repeated_writes_total",
+                                       "Writes that came again and were not applied again.");
+  Counter& pulled_keys =
+      lane_.AddCounter("strata_lane_pulled_keys_total", "Keys of answered pulls, repeats counted.");
+  Counter& pushed_keys =
+      lane_.AddCounter("strata_lane_pushed_keys_total", "Keys of applied pushes, repeats counted.");
+  Counter& changed_items = lane_.AddCounter(
+      "strata_lane_changed_items_total", "Documents of collections that were put in or deleted.");
+  Counter& searched_queries =
+      lane_.AddCounter("strata_lane_searched_queries_total", "Queries of answered searches.");
+  Counter& search_batches =
+      lane_.AddCounter("strata_lane_search_batches_total", "Batches that answered them.");
+  Counter& received_bytes =
+      lane_.AddCounter("strata_lane_received_bytes_total", "Bytes of received messages.");
+  Counter& sent_bytes = lane_.AddCounter("strata_lane_sent_bytes_total", "Bytes of sent replies.");
+  Counter& dropped =
+      lane_.AddCounter("strata_lane_dropped_requests_total",
+                       "Requests that were not looked at, as their client's connection was gone.");
+  Counter& closed_connections = lane_.AddCounter(
+      "strata_lane_closed_connections_total",
+      "Connections that the server ended, as there were too many, or as they had sent too much "
+      "of a message without an end.");
+  Counter& undelivered = lane_.AddCounter("strata_lane_undelivered_replies_total",
+                                          "Replies whose peer was gone or did not read.");
+  Gauge& parked_requests =
+      lane_.AddGauge("strata_lane_parked_requests",
+                     "Requests that wait for a synchronous step to close, or for "
+                     "the merges of a collection.");
+  Gauge& parked_bytes =
+      lane_.AddGauge("strata_lane_parked_bytes", "Bytes held by parked requests.");
+  Gauge& clients = lane_.AddGauge("strata_lane_clients", "Clients whose writes are remembered.");
+  Gauge& log_bytes = lane_.AddGauge("strata_lane_log_bytes", "Bytes of the log on disk.");
+  Gauge& log_appended = lane_.AddGauge("strata_lane_log_appended_lsn", "LSN of the last record.");
+  Gauge& log_synced =
+      lane_.AddGauge("strata_lane_log_synced_lsn", "LSN of the last record on stable storage.");
+  LatencyHistogram& log_sync_seconds =
+      lane_.AddLatency("strata_lane_log_sync_seconds", "Time of a sync of the log.");
+  Gauge& recovery_seconds =
+      lane_.AddGauge("strata_lane_recovery_seconds", "Time that recovery took at start.");
+  Gauge& torn_bytes = lane_.AddGauge("strata_lane_log_torn_bytes",
+                                     "Bytes that were cut from the log's end at start.");
+  Gauge& disk_full = lane_.AddGauge("strata_lane_disk_full",
+                                    "1 while the log, or the cold tier, has no room: writes are "
+                                    "refused with DISK_FULL, pulls go on.");
 
   // What the lane's tables hold in each tier, by Tier; what they have counted, those that are gone
   // too.
@@ -67,23 +96,15 @@ class LaneMetrics {
 
  private:
   struct OfCommand {
-    Labels labels;
+    explicit OfCommand(LabelledMetrics of) : metrics(std::move(of)) {}
+    const LabelledMetrics metrics;
     std::atomic<Counter*> requests = nullptr;
     LatencyHistogram* seconds = nullptr;
   };
 
-  MetricsRegistry& registry_;
   std::map<wire::Command, OfCommand> commands_;  // all of them
   std::map<StatusCode, Counter*> errors_;
   std::array<Counter*, kRefusals> refused_;
-  struct TierMetrics {
-    Gauge* rows;
-    Gauge* bytes;
-    Counter* hits;
-    Counter* rows_in;
-    Counter* bytes_in;
-  };
-  std::array<TierMetrics, kTiers> tiers_;
 };
 
 }  // namespace strata

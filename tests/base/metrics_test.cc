@@ -75,6 +75,19 @@ TEST(MetricsTest, TextIsPrometheus) {
   EXPECT_THAT(text, HasSubstr("strata_pull_seconds_sum 60.00000"));
 }
 
+TEST(MetricsTest, LabelledMetricsHaveTheirLabels) {
+  MetricsRegistry registry;
+  const LabelledMetrics lane(registry, {{"lane", "3"}});
+  lane.AddCounter("strata_pulls_total", "Pulls served.").Add(2);
+  const LabelledMetrics hot = lane.With("tier", "hot");
+  hot.Set("strata_rows", "Rows.", uint64_t{5});
+  hot.Raise("strata_hits_total", "Hits.", 7);
+  const std::string text = registry.PrometheusText();
+  EXPECT_THAT(text, HasSubstr("strata_pulls_total{lane=\"3\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("strata_rows{lane=\"3\",tier=\"hot\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("strata_hits_total{lane=\"3\",tier=\"hot\"} 7\n"));
+}
+
 // Bounds grow and are short, counts are cumulative, the last of them is the count.
 TEST(MetricsTest, AHistogramsTextIsCumulativeWithRoundBounds) {
   MetricsRegistry registry;

@@ -22,18 +22,7 @@ constexpr TimeNs kWaitLineEvery = 5 * kSecond;
 
 }  // namespace
 
-StatusBoard::StatusBoard(const Clock& clock)
-    : clock_(clock),
-      started_(clock.Now()),
-      samples_metric_(metrics_.AddCounter("strata_worker_samples_total",
-                                          "Samples of all workers that this task has gone over.")),
-      steps_metric_(metrics_.AddCounter("strata_worker_steps_total", "Training steps.")),
-      loss_metric_(metrics_.AddGauge("strata_worker_loss", "Recent mean training loss.")),
-      rate_metric_(metrics_.AddGauge("strata_worker_samples_per_second",
-                                     "Samples a second, all workers together.")),
-      wait_metric_(metrics_.AddGauge("strata_worker_wait_seconds",
-                                     "Since when the worker waits for a server that does not "
-                                     "serve; 0: for none.")) {}
+StatusBoard::StatusBoard(const Clock& clock) : clock_(clock), started_(clock.Now()) {}
 
 void StatusBoard::SetIdentity(WorkerIdentity identity) {
   const MutexLock lock(mutex_);

@@ -50,11 +50,15 @@ class StatusBoard {
   const Clock& clock_;
   const TimeNs started_;
   MetricsRegistry metrics_;
-  Counter& samples_metric_;
-  Counter& steps_metric_;
-  Gauge& loss_metric_;
-  Gauge& rate_metric_;
-  Gauge& wait_metric_;
+  Counter& samples_metric_ = metrics_.AddCounter(
+      "strata_worker_samples_total", "Samples of all workers that this task has gone over.");
+  Counter& steps_metric_ = metrics_.AddCounter("strata_worker_steps_total", "Training steps.");
+  Gauge& loss_metric_ = metrics_.AddGauge("strata_worker_loss", "Recent mean training loss.");
+  Gauge& rate_metric_ = metrics_.AddGauge("strata_worker_samples_per_second",
+                                          "Samples a second, all workers together.");
+  Gauge& wait_metric_ = metrics_.AddGauge("strata_worker_wait_seconds",
+                                          "Since when the worker waits for a server that does not "
+                                          "serve; 0: for none.");
   void Fill(control::NodeStatus* status) const;
   // Of the wait that is the longest; "" and 0 without one.
   std::string WaitText() const STRATA_REQUIRES(mutex_);
