@@ -7,10 +7,10 @@
 
 #include "base/human_text.h"
 #include "proto/wire/cut_limit.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/checkpoints.h"
 #include "storage/checkpoint/checkpoint_files.h"
-#include "storage/memory/scan_pages.h"
 #include "storage/checkpoint/part_reader.h"
+#include "storage/memory/scan_pages.h"
 
 namespace strata {
 namespace {

@@ -1,5 +1,7 @@
 // COMMIT_CHECKPOINT, TRIM_LOG, LIST_CHECKPOINTS, READ_ATTACHMENT: the folder of checkpoints, looked
 // at and changed in the background.
+#include "ps/commands/checkpoints.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "base/log.h"
 #include "proto/format/log_base.h"
 #include "proto/wire/checkpoint_payload.h"
-#include "ps/commands/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/checkpoint_marks.h"
 #include "storage/table_spec.h"

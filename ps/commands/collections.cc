@@ -1,5 +1,7 @@
 // CREATE_COLLECTION, DROP_COLLECTION, LIST_COLLECTIONS, CHANGE_ITEMS, READ_ITEMS, SCAN_ITEMS,
 // COLLECTION_STATS and FOLLOW_ITEMS: this lane's part of each collection.
+#include "ps/commands/collections.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 #include <vector>
 
 #include "proto/format/item_change.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/dispatch.h"
 
 namespace strata {
 namespace {

@@ -3,6 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "ps/commands/checkpoints.h"
+#include "ps/commands/collections.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/rows.h"
+#include "ps/commands/sessions.h"
+
 namespace strata {
 namespace {
 

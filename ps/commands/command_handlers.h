@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "ps/commands/handlers.h"
+#include "ps/commands/dispatch.h"
 
 namespace strata {
 

@@ -1,7 +1,7 @@
 // HELLO, SHARD_MAP, PING, LEAVE and CONTROL are about the server and its client, not about a table.
 #include <fmt/format.h>
 
-#include "ps/commands/handlers.h"
+#include "ps/commands/sessions.h"
 
 namespace strata {
 namespace {

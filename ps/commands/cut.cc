@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ps/commands/handlers.h"
+#include "ps/commands/checkpoints.h"
 #include "storage/checkpoint/checkpoint_files.h"
 
 namespace strata {

@@ -1,10 +1,14 @@
 // Dispatch hands a request that a lane has let in to its handler. HandleWrite does what all writes
 // have in common.
+#include "ps/commands/dispatch.h"
+
 #include <fmt/format.h>
 
 #include "base/human_text.h"
+#include "ps/commands/checkpoints.h"
 #include "ps/commands/command_handlers.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/rows.h"
+#include "ps/commands/sessions.h"
 
 namespace strata {
 namespace {

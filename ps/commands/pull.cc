@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "proto/wire/existence.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/rows.h"
 
 namespace strata {
 namespace {

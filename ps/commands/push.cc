@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/commands/handlers.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/rows.h"
 
 namespace strata {
 namespace {

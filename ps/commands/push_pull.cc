@@ -2,7 +2,8 @@
 // that is the next step's pull.
 #include <fmt/format.h>
 
-#include "ps/commands/handlers.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/rows.h"
 
 namespace strata {
 

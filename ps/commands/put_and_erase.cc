@@ -1,5 +1,6 @@
 // PUT and ERASE: rows that are set, and rows that go.
-#include "ps/commands/handlers.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/rows.h"
 #include "storage/row_elements.h"
 
 namespace strata {

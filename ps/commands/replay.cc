@@ -1,7 +1,12 @@
 // The records of a lane's log, applied again: by the same code, and in the same order.
+#include "ps/commands/replay.h"
+
 #include <fmt/format.h>
 
-#include "ps/commands/handlers.h"
+#include "ps/commands/checkpoints.h"
+#include "ps/commands/collections.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/rows.h"
 
 namespace strata {
 namespace {

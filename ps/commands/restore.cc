@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "base/human_text.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/checkpoints.h"
+#include "ps/commands/dispatch.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/checkpoint_marks.h"
 #include "storage/table_spec.h"

@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "ps/client/table_wire.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/rows.h"
 
 namespace strata {
 namespace {

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "base/human_text.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/collections.h"
+#include "ps/commands/dispatch.h"
 #include "ps/commands/search_explanation.h"
 
 namespace strata {

@@ -1,8 +1,9 @@
 // The places of clients whose writes a lane remembers: who gives one back, and who is asked to.
+#include "ps/commands/sessions.h"
+
 #include <fmt/format.h>
 
 #include "base/human_text.h"
-#include "ps/commands/handlers.h"
 
 namespace strata {
 namespace {

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "ps/client/table_wire.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/checkpoints.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/rows.h"
 
 namespace strata {
 namespace {

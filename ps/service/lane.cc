@@ -8,7 +8,12 @@
 #include "base/failpoint.h"
 #include "base/out_of_memory.h"
 #include "proto/wire/command_table.h"
-#include "ps/commands/handlers.h"
+#include "ps/commands/checkpoints.h"
+#include "ps/commands/collections.h"
+#include "ps/commands/dispatch.h"
+#include "ps/commands/replay.h"
+#include "ps/commands/rows.h"
+#include "ps/commands/sessions.h"
 
 namespace strata {
 namespace {

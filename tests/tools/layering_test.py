@@ -248,7 +248,7 @@ SELF_TEST = [
     ("cluster/link/a.h", _GUARD + '#include "cluster/collective/group.h"\n', "may not include"),
     ("ps/net/a.h", _GUARD + '#include "ps/service/lane.h"\n', "ps/net/ may not include"),
     ("ps/shard/a.h", _GUARD + '#include "ps/service/server.h"\n', "ps/shard/ may not include"),
-    ("ps/shard/a.h", _GUARD + '#include "ps/commands/handlers.h"\n', "ps/shard/ may not include"),
+    ("ps/shard/a.h", _GUARD + '#include "ps/commands/dispatch.h"\n', "ps/shard/ may not include"),
     ("ps/commands/a.h", _GUARD + '#include "ps/service/lane.h"\n', "may not include"),
     ("worker/data/a.h", _GUARD + '#include "worker/ctr/trainer.h"\n', "may not include"),
     ("worker/ctr/a.h", _GUARD + '#include "ps/client/remote_store.h"\n', "may not include"),
