@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/file/owned_fd.h"
-#include "base/status.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "ps/commands/dispatch.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "ps/commands/dispatch.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/out_of_memory.h"
-#include "base/status.h"
 #include "ps/shard/lane_state.h"
+#include "strata/status.h"
 
 namespace strata {
 

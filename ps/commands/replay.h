@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "ps/shard/lane_state.h"
+#include "strata/status.h"
 
 namespace strata {
 

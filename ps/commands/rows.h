@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "ps/commands/dispatch.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "base/status.h"
 #include "ps/shard/lane_state.h"
+#include "strata/status.h"
 
 namespace strata {
 

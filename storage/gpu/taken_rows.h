@@ -5,13 +5,13 @@
 #include <memory>
 #include <span>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
-#include "kernels/hashmap/hash_map.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/pinned_pool.h"
 #include "storage/row_schema.h"
 #include "storage/table.h"
+#include "strata/exec.h"
+#include "strata/gpu/hash_map.h"
+#include "strata/status.h"
 
 namespace strata {
 

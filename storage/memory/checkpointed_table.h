@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/memory/cut_history.h"
 #include "storage/table.h"
+#include "strata/status.h"
 
 namespace strata {
 

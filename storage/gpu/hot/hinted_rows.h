@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/status.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/device_map.h"
 #include "storage/gpu/hot/keys_down.h"
 #include "storage/gpu/hot/residency.h"
 #include "storage/gpu/hot/resident_counts.h"
 #include "storage/gpu/hot/row_gatherer.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "kernels/hashmap/map_ref.h"
 #include "storage/gpu/gpu_calls.cuh"
+#include "strata/gpu/map_ref.h"
 
 namespace strata {
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 
-#include "base/status.h"
-#include "kernels/core/exec.h"
 #include "storage/gpu/pinned_pool.h"
 #include "storage/table.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -1,5 +1,3 @@
-#include <mutex>
-
 #include "kernels/hashmap/residents.h"
 #include "storage/gpu/hot/lower_rows.h"
 
@@ -7,7 +5,7 @@ namespace strata {
 
 Status LowerRows::Read(std::span<const Key> keys, const ReadOptions& options,
                        const RowVisit& visit) {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return table_.ReadRows(keys, options, workers_, visit);
 }
 
@@ -29,7 +27,7 @@ Status LowerRows::Write(std::span<const SlotHeader> headers, std::span<const flo
     }
   });
   {
-    const std::lock_guard lock(mutex_);
+    const WriterLock lock(mutex_);
     STRATA_TRY(table_.WriteRows({keys_, rows, counters_, known_}, workers_));
   }
   rows_written_ += count;

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <shared_mutex>
 #include <span>
 #include <vector>
 
+#include "base/thread/mutex.h"
 #include "base/thread/work_pool.h"
-#include "kernels/hashmap/map_ref.h"
 #include "storage/memory/lower_table.h"
+#include "strata/gpu/map_ref.h"
 
 namespace strata {
 
@@ -29,7 +29,7 @@ class LowerRows {
  private:
   LowerTable& table_;
   WorkPool& workers_;
-  std::shared_mutex mutex_;
+  SharedMutex mutex_;
   uint64_t rows_written_ = 0;
   uint64_t bytes_written_ = 0;
   // Of a Write.

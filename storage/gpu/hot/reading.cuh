@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/status.h"
 #include "storage/gpu/hot/row_gatherer.h"
+#include "strata/status.h"
 
 namespace strata {
 

@@ -10,13 +10,13 @@
 #include <optional>
 #include <vector>
 
-#include "base/status.h"
 #include "base/thread/side_thread.h"
 #include "base/thread/work_pool.h"
-#include "kernels/core/exec.h"
 #include "storage/gpu/hot/keys_down.h"
 #include "storage/gpu/hot/lower_rows.h"
 #include "storage/gpu/pinned_pool.h"
+#include "strata/exec.h"
+#include "strata/status.h"
 
 namespace strata {
 
