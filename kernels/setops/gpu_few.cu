@@ -1,8 +1,8 @@
 #include <cstddef>
 
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/setops/gpu_few.cuh"
 #include "kernels/setops/gpu_select.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_sets {
 namespace {

@@ -1,5 +1,5 @@
-#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/setops/gpu_select.cuh"
+#include "strata/gpu/bitonic_sort.cuh"
 
 namespace strata::gpu_sets {
 namespace {

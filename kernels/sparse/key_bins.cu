@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/core/cuda_stream.cuh"
 #include "kernels/sparse/key_bins.cuh"
+#include "strata/gpu/bitonic_sort.cuh"
 
 namespace strata {
 namespace {

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <span>
 
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/key_bins.h"
 #include "kernels/sparse/scratch.h"
 #include "kernels/sparse/tile_sums.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata {
 

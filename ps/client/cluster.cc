@@ -20,8 +20,9 @@ Result<ClusterOptions> ReadClusterFile(const std::string& path) {
     options.servers.push_back(machine.Address());
   }
   if (options.servers.empty()) {
-    return Invalid(path + ": names no server: add cluster.servers, or a machine list with a line "
-                          "\"host:port server\"");
+    return Invalid(path +
+                   ": names no server: add cluster.servers, or a machine list with a line "
+                   "\"host:port server\"");
   }
   return options;
 }

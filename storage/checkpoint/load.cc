@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "storage/checkpoint/checkpoint_files.h"
-#include "storage/memory/scan_pages.h"
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
+#include "storage/memory/scan_pages.h"
 
 namespace strata {
 namespace {

@@ -11,8 +11,8 @@
 #include "proto/wire/cut_limit.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/load.h"
-#include "storage/memory/scan_pages.h"
 #include "storage/checkpoint/part_writer.h"
+#include "storage/memory/scan_pages.h"
 
 namespace strata {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/seeded_hash.h"
 #include "storage/checkpoint/load.h"
-#include "storage/memory/scan_pages.h"
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
+#include "storage/memory/scan_pages.h"
 
 namespace strata {
 namespace {

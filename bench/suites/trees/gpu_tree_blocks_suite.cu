@@ -13,8 +13,8 @@
 #include "bench/harness/gpu_buffer.cuh"
 #include "bench/harness/gpu_time.cuh"
 #include "bench/suites/gpu_runs.h"
-#include "strata/gpu/bitonic_sort.cuh"
 #include "strata/gpu/arrays.h"
+#include "strata/gpu/bitonic_sort.cuh"
 
 namespace strata::bench {
 namespace {

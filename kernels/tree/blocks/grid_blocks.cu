@@ -2,10 +2,10 @@
 #include <bit>
 #include <limits>
 
-#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/core/cuda_stream.cuh"
-#include "strata/gpu/shuffle.cuh"
 #include "strata/gpu/arrays.h"
+#include "strata/gpu/bitonic_sort.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata {
 namespace {

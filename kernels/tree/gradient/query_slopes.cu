@@ -1,7 +1,7 @@
 // Gradients of a query's rows by those of all its rows: a block of threads a query. Sums that are
 // not of integers are added up in the order in which the CPU does.
-#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/tree/gradient/slopes.cuh"
+#include "strata/gpu/bitonic_sort.cuh"
 
 namespace strata::gpu_tree {
 namespace {

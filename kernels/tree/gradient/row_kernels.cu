@@ -1,8 +1,8 @@
 #include "kernels/core/math.h"
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/blocks/blocks_for.cuh"
 #include "kernels/tree/gradient/exact_sum.h"
 #include "kernels/tree/gradient/row_kernels.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

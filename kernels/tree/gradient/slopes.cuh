@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "kernels/core/math.h"
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/device_tree.cuh"
 #include "kernels/tree/grow/gpu_trees.h"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 

@@ -1,10 +1,10 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/math.h"
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/gpu_trees.h"
 #include "kernels/tree/grow/meeting.cuh"
 #include "kernels/tree/split/best_group.cuh"
 #include "kernels/tree/split/split_judge.h"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

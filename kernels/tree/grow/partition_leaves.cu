@@ -1,5 +1,5 @@
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/meeting.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

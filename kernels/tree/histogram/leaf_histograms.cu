@@ -2,10 +2,10 @@
 // where the lanes of a warp add to 32 features at a time, so that each has a bank of its own and no
 // two ever meet, whatever the data. Sums are integers, whose order does not matter.
 #include "kernels/core/cuda_status.cuh"
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/bins/lane_bins.cuh"
 #include "kernels/tree/grow/device_tree.cuh"
 #include "kernels/tree/grow/meeting.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

@@ -1,7 +1,7 @@
 // Areas under curves over thresholds of the score, of rows that are sorted by it.
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/blocks/blocks_for.cuh"
 #include "kernels/tree/metric/metric_kernels.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

@@ -1,9 +1,9 @@
 // Losses of rows, what places of queries are worth, and exact sums of either.
-#include "strata/gpu/bitonic_sort.cuh"
 #include "kernels/core/math.h"
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/blocks/blocks_for.cuh"
 #include "kernels/tree/metric/metric_kernels.cuh"
+#include "strata/gpu/bitonic_sort.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

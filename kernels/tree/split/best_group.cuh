@@ -1,8 +1,8 @@
 // The best of splits that groups of features have found.
 #pragma once
 
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/device_tree.cuh"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 

@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "kernels/core/cuda_status.cuh"
-#include "strata/gpu/shuffle.cuh"
 #include "kernels/tree/grow/meeting.cuh"
 #include "kernels/tree/split/best_group.cuh"
 #include "kernels/tree/split/split_judge.h"
+#include "strata/gpu/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

@@ -5,8 +5,8 @@
 #include <random>
 #include <span>
 
-#include "strata/gpu/bitonic_sort.cuh"
 #include "strata/gpu/arrays.h"
+#include "strata/gpu/bitonic_sort.cuh"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {

@@ -3,8 +3,8 @@
 #include <numeric>
 #include <random>
 
-#include "strata/gpu/shuffle.cuh"
 #include "strata/gpu/arrays.h"
+#include "strata/gpu/shuffle.cuh"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {
