@@ -59,7 +59,8 @@ Result<std::unique_ptr<LocalStore>> MakeLocalGpuStore(const GpuStoreOptions& opt
                               VictimOrder::kLeastRecent);
     };
   }
-  return std::make_unique<GpuLocalStore>("the GPU store", std::move(factory), clock);
+  return std::unique_ptr<LocalStore>(
+      std::make_unique<GpuLocalStore>("the GPU store", std::move(factory), clock));
 }
 
 Result<std::unique_ptr<TableStore>> MakeGpuStore(const GpuStoreOptions& options) {

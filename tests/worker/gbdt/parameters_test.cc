@@ -98,6 +98,7 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"num_leaves = 1\n", "f:1: num_leaves: expected a number from 2 to 131072, found '1'"},
       {"num_leaves = many\n", "expected a whole number, found 'many'"},
       {"num_leaves = 7.5\n", "expected a whole number, found '7.5'"},
+      {"num_leaves = 8e82\n", "expected a whole number, found '8e82'"},
       {"learning_rate = -1\n", "learning_rate: expected a number of at least"},
       {"learning_rate = nan\n", "learning_rate: expected a number, found 'nan'"},
       {"header = perhaps\n", "header: expected true or false, found 'perhaps'"},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <ranges>
 #include <type_traits>
@@ -44,8 +45,9 @@ Result<double> NumberOf(const Given& given, std::string_view text, const Paramet
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool read = error == std::errc() && end == text.data() + text.size();
-  if (!read || number != number ||
-      (whole && number != static_cast<double>(static_cast<int64_t>(number)))) {
+  constexpr double kWholeMax = 9007199254740992;  // 2^53: from there on a double leaves some out
+  const bool is_whole = std::trunc(number) == number && std::abs(number) <= kWholeMax;
+  if (!read || number != number || (whole && !is_whole)) {
     return Wrong(given, whole ? "a whole number" : "a number");
   }
   if (number < row.min || number > row.max) {
