@@ -52,7 +52,7 @@ inline std::vector<std::string> NamesOf(const std::vector<TableSpec>& specs) {
 }
 
 inline std::unique_ptr<LocalStore> OnGpu(size_t bytes = kPoolBytes, int device = 0) {
-  auto store = MakeGpuStore({.device = device, .memory_bytes = bytes});
+  auto store = MakeLocalGpuStore({.device = device, .memory_bytes = bytes});
   STRATA_CHECK_MSG(store.ok(), store.status().ToString());
   return std::move(*store);
 }
