@@ -30,7 +30,9 @@ Status CheckStores(std::span<LocalStore* const> stores, std::span<const Exec> ex
                                Counted(stores.size(), "store"), Counted(execs.size(), "stream")));
   }
   for (size_t i = 0; i < stores.size(); ++i) {
-    if (stores[i] == nullptr) return Invalid(fmt::format("store {} is none (null)", i));
+    if (stores[i] == nullptr) {
+      return Invalid(fmt::format("store {} is null, or not a store of this process", i));
+    }
     if (execs[i].device != DeviceKind::kCuda) {
       return Invalid(fmt::format("the stream of store {} is not a GPU's", i));
     }
@@ -205,7 +207,6 @@ Result<std::unique_ptr<SpreadGroup>> SpreadGroup::Open(std::span<TableStore* con
   std::vector<LocalStore*> local;
   for (TableStore* const store : stores) {
     local.push_back(dynamic_cast<LocalStore*>(store));
-    if (local.back() == nullptr) return Invalid("a spread group takes stores of this process");
   }
   STRATA_TRY(CheckStores(local, execs));
   const std::vector<uint16_t> even = EvenShards(stores.size());

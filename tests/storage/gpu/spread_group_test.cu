@@ -332,7 +332,7 @@ TEST_F(SpreadGroupTest, RefusesStoresThatCannotBeOneGroup) {
   expect(kInvalid, "2 stores and 1 stream;", stores, names, {execs[0]});
   expect(kInvalid, "are the same one", {stores[0], stores[0]}, names, execs);
   expect(kInvalid, "are both on GPU 0", stores, names, {execs[0], execs[0]});
-  expect(kInvalid, "store 1 is none", {stores[0], nullptr}, names, execs);
+  expect(kInvalid, "store 1 is null", {stores[0], nullptr}, names, execs);
   expect(kInvalid, "1 to 64 tables", stores, {}, execs);
   expect(kInvalid, "a table twice", stores, {"t0", "t0"}, execs);
   expect(StatusCode::kNotFound, "store 0", stores, {"t0", "t9"}, execs);
