@@ -54,9 +54,9 @@ Result<ProcessEnd> ServiceCheck::AwaitEnd(Process& process, const std::string& n
   const auto end = process.Wait(servers_->options().patience);
   longest_->Note(RealClock().Now() - began, name);
   if (end) return *end;
-  return DeadlineExceeded(fmt::format("{} did not end within {} s: {}", name,
+  return DeadlineExceeded(fmt::format("{} did not end within {} s: {}{}", name,
                                       servers_->options().patience / kSecond,
-                                      Tail(process.Errors())));
+                                      Tail(process.Errors()), servers_->LastWords()));
 }
 
 Status ServiceCheck::Admin(std::vector<std::string> words) {

@@ -106,10 +106,7 @@ Status SoakCluster::WaitFor(const std::string& what, const std::function<bool()>
       },
       options().patience);
   if (in_time) return alive;
-  std::string words;
-  for (uint32_t rank = 0; rank < options().servers; ++rank) {
-    words += fmt::format("\n  server {}: {}", rank, Tail(server(rank).Errors()));
-  }
+  std::string words = LastWords();
   for (uint32_t client = 0; client < options().clients; ++client) {
     words += fmt::format("\n  client {}: {}", client, Tail(clients_[client]->Errors()));
   }

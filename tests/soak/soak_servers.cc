@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <deque>
+#include <fstream>
 #include <utility>
 
 #include "base/hash.h"
@@ -90,6 +91,16 @@ Status SoakServers::CheckServers() {
     if (!servers_[rank]->Running()) return Ended(fmt::format("server {}", rank), *servers_[rank]);
   }
   return {};
+}
+
+std::string SoakServers::LastWords() const {
+  std::string words;
+  for (uint32_t rank = 0; rank < options_.servers; ++rank) {
+    words += fmt::format("\n  server {}: {}", rank, Tail(servers_[rank]->Errors()));
+  }
+  std::ifstream stalls("/proc/pressure/io");  // absent where the kernel does not count them
+  for (std::string line; std::getline(stalls, line);) words += "\n  waiting for disks, " + line;
+  return words;
 }
 
 }  // namespace strata::soak

@@ -45,6 +45,8 @@ class SoakServers {
   Process& server(uint32_t rank) { return *servers_[rank]; }
   // kFailed when a server has ended by itself.
   Status CheckServers();
+  // For messages about hangs: the last that each server wrote, and how far the disk held all up.
+  std::string LastWords() const;
 
   // Holds the data folders of all servers, and the checkpoints.
   std::string StateFolder() const { return folder_.File("state"); }
