@@ -80,7 +80,8 @@ class MetricsRegistry {
   std::unique_ptr<Impl> impl_;
 };
 
-// What declares metrics that have some labels in common. Thread-safe; the registry outlives it.
+// LabelledMetrics declares metrics that have some labels in common. Thread-safe; the registry
+// outlives it.
 class LabelledMetrics {
  public:
   explicit LabelledMetrics(MetricsRegistry& registry, Labels labels = {})
@@ -97,7 +98,7 @@ class LabelledMetrics {
   LatencyHistogram& AddLatency(const std::string& name, const std::string& help) const {
     return registry_.AddLatency(name, help, labels_);
   }
-  // Of what is counted elsewhere: a gauge with its value, and a counter with its total.
+  // These show what is counted elsewhere: a gauge with its value, and a counter with its total.
   template <typename Number>
   void Set(const std::string& gauge, const std::string& help, Number value) const {
     AddGauge(gauge, help).Set(value);

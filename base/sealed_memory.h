@@ -16,8 +16,8 @@
 
 namespace strata {
 
-// What one process writes stays this far from what the other writes: processors fetch cache lines
-// in pairs.
+// Processors fetch cache lines in pairs. So what one process writes stays this far from what the
+// other one writes.
 constexpr size_t kApartBytes = 128;
 
 // A ring's indexes count bytes since the beginning. Whether the index that the other process wrote
@@ -46,7 +46,7 @@ class SealedMemory {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // Of the creator, until CloseDescriptor: another process attaches to what it stands for.
+  // The creator has it until CloseDescriptor. Another process attaches to what it stands for.
   int descriptor() const { return fd_.get(); }
   void CloseDescriptor() { fd_ = OwnedFd(); }
 

@@ -10,26 +10,22 @@
 #include "base/failpoint.h"
 #include "base/file/disk.h"
 #include "base/file/open_files.h"
-#include "base/file/text_file.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/print.h"
 #include "base/signals.h"
 #include "cluster/cluster_config.h"
+#include "cluster/config_file.h"
 #include "ps/service/server.h"
 #include "ps/service/server_options.h"
 
 namespace strata {
 namespace {
 
-constexpr uint64_t kConfigBytesMax = uint64_t{16} << 20;
-
 Status LoadFile(const std::map<std::string, std::string>& flags, Settings* settings) {
   const auto path = flags.find("config");
   if (path == flags.end() || path->second.empty()) return {};
-  const Result<std::string> text = ReadTextFile(RealDisk(), path->second, kConfigBytesMax);
-  if (!text.ok()) return Invalid(text.status().message()).Prefixed("--config");
-  return settings->LoadToml(*text, path->second);
+  return LoadClusterFile(RealDisk(), path->second, "--config", settings);
 }
 
 // Nothing when --help or --version was all that was asked.

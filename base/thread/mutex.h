@@ -24,13 +24,13 @@
 #define STRATA_THREAD_ANNOTATION(...)
 #endif
 
-// Of data: read and written only under the mutex; a shared lock is enough to read.
+// This marks data that is read and written only under the mutex. A shared lock is enough to read.
 #define STRATA_GUARDED_BY(mutex) STRATA_THREAD_ANNOTATION(guarded_by(mutex))
-// Of functions.
+// These mark functions, whose callers hold the mutex or do not hold it.
 #define STRATA_REQUIRES(...) STRATA_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define STRATA_EXCLUDES(...) STRATA_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define STRATA_RETURN_CAPABILITY(mutex) STRATA_THREAD_ANNOTATION(lock_returned(mutex))
-// For the classes below.
+// These are for the classes below.
 #define STRATA_CAPABILITY(name) STRATA_THREAD_ANNOTATION(capability(name))
 #define STRATA_SCOPED_CAPABILITY STRATA_THREAD_ANNOTATION(scoped_lockable)
 #define STRATA_ACQUIRE(...) STRATA_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
@@ -114,8 +114,8 @@ class STRATA_SCOPED_CAPABILITY ReaderLock {
   SharedMutex& mutex_;
 };
 
-// What threads wait for that hold a mutex, which others may take meanwhile. A wait without `ready`
-// may also end for no reason, and is to be put into a loop. Thread-safe.
+// Threads that hold a mutex wait for a CondVar, and others may take the mutex meanwhile. A wait
+// without `ready` may also end for no reason, so it belongs in a loop. Thread-safe.
 class CondVar {
  public:
   void NotifyOne() { changed_.notify_one(); }
@@ -129,13 +129,14 @@ class CondVar {
     Adopted held(mutex);
     changed_.wait_for(held.lock, std::chrono::nanoseconds(timeout));
   }
-  // Waits until ready() is true, which is called with the mutex held; whether it was in time.
+  // Waits until ready() is true, for ever with kNever. Returns whether it became true in time.
+  // ready() is called with the mutex held.
   template <typename Ready>
   bool WaitFor(Mutex& mutex, TimeNs timeout, Ready ready) STRATA_REQUIRES(mutex) {
-    Adopted held(mutex);
-    return changed_.wait_for(held.lock, std::chrono::nanoseconds(timeout), ready);
+    const TimeNs now = RealClock().Now();
+    return WaitUntil(mutex, timeout < kNever - now ? now + timeout : kNever, ready);
   }
-  // The same until a time on RealClock, or for ever with kNever.
+  // The same until a time on RealClock.
   template <typename Ready>
   bool WaitUntil(Mutex& mutex, TimeNs deadline, Ready ready) STRATA_REQUIRES(mutex) {
     Adopted held(mutex);

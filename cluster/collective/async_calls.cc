@@ -4,7 +4,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/thread/mutex.h"
 
 namespace strata {
@@ -37,8 +36,7 @@ bool PendingCall::done() const {
 Status PendingCall::Wait(TimeNs timeout) const {
   State& state = *state_;
   const MutexLock lock(state.mutex);
-  const TimeNs deadline = timeout == kNever ? kNever : RealClock().Now() + timeout;
-  const bool done = state.changed.WaitUntil(state.mutex, deadline, [&state] {
+  const bool done = state.changed.WaitFor(state.mutex, timeout, [&state] {
     state.mutex.AssumeHeld();
     return state.done;
   });

@@ -43,7 +43,7 @@ std::span<std::byte> First(std::vector<std::byte>* memory, size_t bytes) {
 
 }  // namespace
 
-// What a Group does, and all that it keeps.
+// The Impl does what a Group promises, and keeps all that this takes.
 class Group::Impl {
  public:
   Impl(Exchanger& exchanger, GroupOptions options)

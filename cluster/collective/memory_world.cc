@@ -62,8 +62,7 @@ Status MemoryWorld::Exchange(int self, const ExchangeTag& tag, const SendPart& s
   }
   if (receive.peer < 0) return FailureOf(self);
   std::deque<Mail>& inbox = mail_[{receive.peer, self}];
-  const TimeNs left = std::max<TimeNs>(deadline - RealClock().Now(), 0);
-  const bool arrived = changed_.WaitFor(mutex_, left, [&] {
+  const bool arrived = changed_.WaitUntil(mutex_, deadline, [&] {
     mutex_.AssumeHeld();
     return !failure_.ok() || !inbox.empty();
   });

@@ -7,11 +7,7 @@
 
 namespace strata {
 
-struct WorkerGroup::Impl {
-  std::unique_ptr<LinkedGroup> linked;
-};
-
-WorkerGroup::WorkerGroup(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WorkerGroup::WorkerGroup(std::unique_ptr<LinkedGroup> linked) : linked_(std::move(linked)) {}
 WorkerGroup::~WorkerGroup() = default;
 
 Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Join(const WorkerGroupOptions& options) {
@@ -19,12 +15,11 @@ Result<std::unique_ptr<WorkerGroup>> WorkerGroup::Join(const WorkerGroupOptions&
                 ReadClusterConfig(options.config, options.settings, "WorkerGroupOptions"));
   STRATA_ASSIGN(const WorkerPlace place, FindPlace(config));
   STRATA_ASSIGN(auto linked, LinkedGroup::Join(config, place, options.job, {}));
-  return std::unique_ptr<WorkerGroup>(
-      new WorkerGroup(std::unique_ptr<Impl>(new Impl{std::move(linked)})));
+  return std::unique_ptr<WorkerGroup>(new WorkerGroup(std::move(linked)));
 }
 
-Group& WorkerGroup::group() { return impl_->linked->group(); }
-void WorkerGroup::Cancel(const Status& status) { impl_->linked->Cancel(status); }
-Status WorkerGroup::Leave() { return impl_->linked->Close({}); }
+Group& WorkerGroup::group() { return linked_->group(); }
+void WorkerGroup::Cancel(const Status& status) { linked_->Cancel(status); }
+Status WorkerGroup::Leave() { return linked_->Close({}); }
 
 }  // namespace strata

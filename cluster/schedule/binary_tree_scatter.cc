@@ -39,12 +39,15 @@ Schedule BinaryTreeScatter(int world, int rank, int root) {
   };
 
   std::map<int, Step> by_round;
+  const auto step_in = [&](int round) -> Step& {
+    Step& step = by_round[round];
+    step.round = round;
+    return step;
+  };
   for (int of = own_level; of <= depth && place > 0; ++of) {
     const HeapRun run = HeapRun::Below(place, of - own_level, world);
     if (run.count == 0) break;
-    const int round = round_of(of, own_level - 1, (place - 1) % 2);
-    Step& step = by_round[round];
-    step.round = round;
+    Step& step = step_in(round_of(of, own_level - 1, (place - 1) % 2));
     step.from = at((place - 1) / 2);
     step.receive = {at(run.first), run.count};
   }
@@ -53,9 +56,7 @@ Schedule BinaryTreeScatter(int world, int rank, int root) {
       const int node = 2 * place + 1 + child;
       const HeapRun run = HeapRun::Below(node, of - own_level - 1, world);
       if (run.count == 0) continue;
-      const int round = round_of(of, own_level, child);
-      Step& step = by_round[round];
-      step.round = round;
+      Step& step = step_in(round_of(of, own_level, child));
       step.to = at(node);
       step.send = {at(run.first), run.count};
     }

@@ -10,6 +10,8 @@
 
 namespace strata {
 
+class LinkedGroup;
+
 struct WorkerGroupOptions {
   std::string config = {};  // the path of a cluster.toml; empty: the settings' defaults
   // Settings that replace those of the file, by their full names and as a flag would have them:
@@ -36,9 +38,8 @@ class WorkerGroup {
   Status Leave();
 
  private:
-  struct Impl;
-  explicit WorkerGroup(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit WorkerGroup(std::unique_ptr<LinkedGroup> linked);
+  std::unique_ptr<LinkedGroup> linked_;
 };
 
 }  // namespace strata

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Cluster>> Cluster::Connect(const ClusterOptions& options)
                                                   .request_timeout = options.request_timeout,
                                                   .server_lost_after = options.server_lost_after,
                                                   .shared_memory = options.shared_memory}));
-  return std::unique_ptr<Cluster>(new Cluster(std::unique_ptr<Impl>(new Impl{std::move(store)})));
+  return std::unique_ptr<Cluster>(new Cluster(std::make_unique<Impl>(std::move(store))));
 }
 
 TableStore& Cluster::tables() { return *impl_->store; }

@@ -34,7 +34,7 @@ Result<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(
   STRATA_ASSIGN(std::unique_ptr<Server> server, Server::Start(std::move(made)));
   std::string address = HostPort(host, server->port());
   return std::unique_ptr<EmbeddedServer>(
-      new EmbeddedServer(std::unique_ptr<Impl>(new Impl{std::move(server), std::move(address)})));
+      new EmbeddedServer(std::make_unique<Impl>(std::move(server), std::move(address))));
 }
 
 void EmbeddedServer::Stop() {

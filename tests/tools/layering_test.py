@@ -66,7 +66,7 @@ MAY_INCLUDE = {
     "ps/service": ["base", "kernels/core/device_choice.h", "proto/wire", "proto/control", "proto/format", "storage",
                    "cluster/cluster_config.h", "cluster/config_file.h", "cluster/names", "ps/shard", "ps/commands", "ps/net",
                    "ps/follow"],
-    "ps": ["base", "cluster/cluster_config.h", "ps/service"],  # strata-server
+    "ps": ["base", "cluster/cluster_config.h", "cluster/config_file.h", "ps/service"],  # strata-server
     "worker/data": ["base", "kernels/core", "storage"],
     "worker/ctr": ["base", "proto/format", "kernels", "storage", "cluster/collective",
                    "worker/data"],
@@ -80,7 +80,8 @@ MAY_INCLUDE = {
     "worker/job": ["base", "storage", "worker/ctr/model_kind.h", "worker/data", "worker/gbdt"],
     "worker": ["base", "worker/tasks"],  # strata-worker
     "worker/tasks": ["base", "kernels/core/device_choice.h", "proto/control", "storage",
-                     "cluster/cluster_config.h", "cluster/collective", "cluster/join", "cluster/link",
+                     "cluster/cluster_config.h", "cluster/collective", "cluster/config_file.h", "cluster/join",
+                     "cluster/link",
                      "cluster/names", "cluster/tls", "ps/client", "worker/ctr", "worker/data",
                      "worker/gbdt", "worker/job"],
     "tools": ["base", "proto/control", "kernels/setops", "storage", "cluster", "ps/client", "worker",

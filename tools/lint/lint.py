@@ -27,7 +27,7 @@ PASSED = BUILD / "passed"
 CLANG_FORMAT = "clang-format-14"
 CLANG_TIDY = "clang-tidy-16"
 RECENT_COMMITS = 40
-RECENT_SECONDS = 180  # for clang-tidy; .ci/run has no more
+RECENT_SECONDS = 180  # for clang-tidy
 HEADER_FLAGS = ["-std=c++20", "-fsyntax-only", "-x", "c++", "-Wall", "-Wextra", "-Werror",
                 f"-I{ROOT}", f"-I{ROOT}/include", "-isystem", f"{BUILD}/generated"]
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.M)

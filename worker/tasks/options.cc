@@ -5,8 +5,8 @@
 #include <array>
 #include <span>
 
-#include "base/file/text_file.h"
 #include "base/print.h"
+#include "cluster/config_file.h"
 #include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/job/config_look.h"
 #include "worker/tasks/trees/tree_outputs.h"
@@ -14,8 +14,6 @@
 
 namespace strata {
 namespace {
-
-constexpr uint64_t kConfigBytesMax = uint64_t{16} << 20;
 
 constexpr Setting kSettings[] = {
     {.key = "job",
@@ -59,14 +57,12 @@ constexpr Setting kSettings[] = {
      .in_file = false},
 };
 
-Status LoadClusterFile(Disk& disk, const std::map<std::string, std::string>& flags,
-                       Settings* settings) {
+Status LoadConfigFlag(Disk& disk, const std::map<std::string, std::string>& flags,
+                      Settings* settings) {
   const auto config = flags.find("config");
   if (config == flags.end() || config->second.empty()) return {};
-  const Result<std::string> text = ReadTextFile(disk, config->second, kConfigBytesMax);
-  if (!text.ok()) return Invalid(text.status().message()).Prefixed("--config");
   return WithConfigLook(disk, config->second, ConfigKind::kCluster,
-                        settings->LoadToml(*text, config->second));
+                        LoadClusterFile(disk, config->second, "--config", settings));
 }
 
 // What trees take from elsewhere.
@@ -211,7 +207,7 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   const FlagTarget targets[] = {
       {&WorkerSettingsTable(), &worker, nullptr},
       {&ClusterSettingsTable(), &cluster,
-       [&](const auto& flags) { return LoadClusterFile(disk, flags, &cluster); }},
+       [&](const auto& flags) { return LoadConfigFlag(disk, flags, &cluster); }},
   };
   STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, kProgramWorker, targets));
   if (line.help) {

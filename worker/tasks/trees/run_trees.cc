@@ -67,10 +67,10 @@ class TreeRun {
 
   Status WorkInCluster(const WorkerIdentity& identity) {
     STRATA_ASSIGN(
-        const std::unique_ptr<TreeRanks> ranks,
-        TreeRanks::Open(*options_.cluster, parameters_.machine, identity, process_.Hooks()));
+        const std::unique_ptr<LinkedGroup> ranks,
+        JoinTreeRanks(*options_.cluster, parameters_.machine, identity, process_.Hooks()));
     process_.stop().Attach([&](const Status& why) { ranks->Cancel(why); });
-    const Status outcome = Work(ranks->group());
+    const Status outcome = Work(ranks->alone() ? nullptr : &ranks->group());
     process_.board().SetState("ending");
     process_.stop().Attach([](const Status&) {});  // parting: what was to be written is
     const Status closed = ranks->Close(outcome);

@@ -73,7 +73,7 @@ Result<bool> AddMachines(Disk& disk, const MachineParameters& p, const TaskParam
   return true;
 }
 
-Result<std::unique_ptr<TreeRanks>> TreeRanks::Open(const ClusterConfig& config,
+Result<std::unique_ptr<LinkedGroup>> JoinTreeRanks(const ClusterConfig& config,
                                                    const MachineParameters& p,
                                                    const WorkerIdentity& identity,
                                                    const SessionHooks& hooks) {
@@ -92,8 +92,7 @@ Result<std::unique_ptr<TreeRanks>> TreeRanks::Open(const ClusterConfig& config,
     return Invalid(
         "pre_partition: with tree_learner = feature every worker has all rows: remove one of them");
   }
-  STRATA_ASSIGN(auto workers, LinkedGroup::Join(config, identity.place, identity.job, hooks.links));
-  return std::unique_ptr<TreeRanks>(new TreeRanks(std::move(workers)));
+  return LinkedGroup::Join(config, identity.place, identity.job, hooks.links);
 }
 
 }  // namespace strata

@@ -1,4 +1,4 @@
-// TreeRanks: the workers that train trees together, from linking up to the goodbye.
+// How the workers that train trees together find and join each other.
 #pragma once
 
 #include <memory>
@@ -19,27 +19,11 @@ namespace strata {
 Result<bool> AddMachines(Disk& disk, const MachineParameters& machine, const TaskParameters& task,
                          bool has_cluster, ClusterConfig* config);
 
-// One thread, except Cancel.
-class TreeRanks {
- public:
-  // Errors as those of LinkedGroup::Join. kInvalid: a task or a tree_learner that is not of several
-  // workers.
-  static Result<std::unique_ptr<TreeRanks>> Open(const ClusterConfig& config,
-                                                 const MachineParameters& machine,
-                                                 const WorkerIdentity& identity,
-                                                 const SessionHooks& hooks);
-
-  Group* group() { return workers_->alone() ? nullptr : &workers_->group(); }  // null: alone
-  // Ends every wait, now and later, with this status. Any thread.
-  void Cancel(const Status& status) { workers_->Cancel(status); }
-  // Tells the others how it ended; after success, waits until all of them are done, at most for the
-  // shutdown timeout. Returns the outcome, or the loss of a worker during that wait.
-  Status Close(const Status& outcome) { return workers_->Close(outcome); }
-
- private:
-  explicit TreeRanks(std::unique_ptr<LinkedGroup> workers) : workers_(std::move(workers)) {}
-
-  std::unique_ptr<LinkedGroup> workers_;
-};
+// Links up with the other workers that train the same trees. Errors as those of LinkedGroup::Join.
+// kInvalid: a task or a tree_learner that is not of several workers.
+Result<std::unique_ptr<LinkedGroup>> JoinTreeRanks(const ClusterConfig& config,
+                                                   const MachineParameters& machine,
+                                                   const WorkerIdentity& identity,
+                                                   const SessionHooks& hooks);
 
 }  // namespace strata

@@ -9,7 +9,6 @@
 #include "base/json_text.h"
 
 namespace strata {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -19,8 +18,9 @@ using Json = nlohmann::ordered_json;
 Json MetricsJson(const std::vector<Evaluation>& evaluations) {
   Json all = Json::object();
   const auto add = [](const Evaluation& evaluation, Json* to) {
-    for (const MetricValue& metric : evaluation.metrics)
+    for (const MetricValue& metric : evaluation.metrics) {
       (*to)[metric.name] = JsonNumber(metric.value);
+    }
   };
   const auto judged = std::ranges::find_if(
       evaluations, [](const Evaluation& evaluation) { return evaluation.data != "training"; });

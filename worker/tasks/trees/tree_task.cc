@@ -127,8 +127,9 @@ class TreeTask {
   std::optional<int> Gpu() const {
     if (GrowsOnHost(p_.growth) != nullptr) return std::nullopt;
     const Result<DeviceChoice> choice = ParseDevice(p_.machine.device_type);
-    if (!choice.ok() || choice->kind != DeviceKind::kCuda || p_.machine.num_gpu > 1)
+    if (!choice.ok() || choice->kind != DeviceKind::kCuda || p_.machine.num_gpu > 1) {
       return std::nullopt;
+    }
     return choice->ordinal.value_or(0);
   }
 
@@ -231,8 +232,9 @@ class TreeTask {
                                  .objective = nullptr,
                                  .forced_splits = std::move(forced_splits)}));
     STRATA_TRY(Boost(*booster));
-    if (!p_.task.output_model.empty())
+    if (!p_.task.output_model.empty()) {
       STRATA_TRY(WriteModel(booster->model(), p_.task.output_model));
+    }
     result_.rounds = booster->rounds();
     result_.output = writes() ? p_.task.output_model : "by rank 0";
     return WriteReport(booster->model(), train, valid_views);
