@@ -52,6 +52,8 @@ def main(build, cmake, compiler):
             f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release")
         run(cmake, "--build", own, "-j2")
         check_no_server_libraries(own / "tables")
+        expect("trees", run(own / "trees", Path(folder) / "model.txt"),
+               r"20 rounds; below the line: 0\.0\d, above it: 0\.9\d")
         expect("embedded", run(own / "embedded"), "12 numbers are equal")
 
         meeting = f"127.0.0.1:{free_port()}"

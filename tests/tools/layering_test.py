@@ -76,6 +76,7 @@ MAY_INCLUDE = {
     "worker/gbdt/parameters": ["base", "kernels/tree", "worker/data", "worker/gbdt/data"],
     "worker/gbdt/lightgbm": ["base", "kernels/core", "worker/gbdt/parameters"],
     "worker/gbdt/from_model": ["base", "kernels/tree", "worker/gbdt"],
+    "worker/gbdt/memory": ["base", "kernels/core", "worker/gbdt"],
     # Libraries know no job file; the job file knows what it describes.
     "worker/job": ["base", "storage", "worker/ctr/model_kind.h", "worker/data", "worker/gbdt"],
     "worker": ["base", "worker/tasks"],  # strata-worker

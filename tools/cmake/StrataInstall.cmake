@@ -102,6 +102,7 @@ endfunction()
 
 strata_component(client strata_client "Tables and collections of a cluster of servers")
 strata_component(group strata_join "Collectives among the workers of a cluster")
+strata_component(trees strata_gbdt "Boosted trees, trained from rows in memory")
 strata_component(server strata_embedded_server "A parameter server inside a program")
 
 if(STRATA_HAVE_CUDA)

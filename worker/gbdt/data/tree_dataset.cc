@@ -62,10 +62,12 @@ class Loader {
     data_.features = std::move(features);
     STRATA_TRY(FillBins());
     const bool has_weights = !data_.weights.empty();
-    STRATA_ASSIGN(SideFiles side,
-                  ReadSideFiles(disk, path_, PartOfFile(), options_.classes, has_weights));
-    if (!has_weights) data_.weights = std::move(side.weights);
-    data_.init_scores = std::move(side.init_scores);
+    if (options_.side_files) {
+      STRATA_ASSIGN(SideFiles side,
+                    ReadSideFiles(disk, path_, PartOfFile(), options_.classes, has_weights));
+      if (!has_weights) data_.weights = std::move(side.weights);
+      data_.init_scores = std::move(side.init_scores);
+    }
     if (group_ != nullptr) {
       STRATA_TRY(AgreeOnNumber(*group_, path_ + ": whether rows have weights (1)",
                                data_.weights.empty() ? 0 : 1));
@@ -128,7 +130,7 @@ class Loader {
                                  queries_.size(), data_.rows()));
     }
     std::vector<size_t> begins;
-    if (!in_column) {
+    if (!in_column && options_.side_files) {
       STRATA_ASSIGN(begins, ReadQueryFile(disk, path_, PartOfFile()));
     }
     if (shares_file() && (in_column || !begins.empty())) {

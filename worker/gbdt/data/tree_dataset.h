@@ -71,6 +71,8 @@ struct DatasetOptions {
   std::vector<std::string> categorical;          // "3", "name:age"
   std::vector<int64_t> max_bin_by_feature = {};  // of all features; empty: the rules' max_bin
   std::map<size_t, std::vector<double>> forced_bounds = {};  // of bins, by feature
+  // Whether files beside `path` say weights, queries and init scores.
+  bool side_files = true;
   // Which keys say what columns are read (ColumnsText). A dataset file keeps it.
   std::string columns = {};
   // Rows are divided over its ranks, in their order; null: all are here. Each reads its part of one

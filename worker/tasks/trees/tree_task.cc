@@ -22,6 +22,7 @@
 #include "worker/gbdt/from_model/continue_model.h"
 #include "worker/gbdt/from_model/refit.h"
 #include "worker/gbdt/input/binned_rows.h"
+#include "worker/gbdt/input/dataset_options.h"
 #include "worker/gbdt/input/forced_bins.h"
 #include "worker/gbdt/input/open_rows.h"
 #include "worker/gbdt/input/rank_agreement.h"
@@ -105,22 +106,15 @@ class TreeTask {
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
 
   DatasetOptions Options() const {
-    return DatasetOptions{
-        .binning = p_.data.binning,
-        .sample_rows = static_cast<size_t>(p_.data.bin_construct_sample_cnt),
-        .sample_seed = p_.data.data_random_seed,
-        .classes = static_cast<size_t>(p_.objective.num_class),
-        .categorical = p_.data.categorical_feature,
-        .max_bin_by_feature = p_.data.max_bin_by_feature,
-        .forced_bounds = forced_bounds_,
-        .columns = ColumnsText(p_.data),
-        .group = p_.machine.tree_learner == "feature" ? nullptr : context_.group,
-        .own_files = p_.machine.pre_partition,
-        .feature_ranks = p_.machine.tree_learner == "feature" && context_.group != nullptr
-                             ? static_cast<size_t>(context_.group->world())
-                             : 1,
-        .bundle = p_.data.enable_bundle &&
-                  ParseDevice(p_.machine.device_type)->kind != DeviceKind::kCuda};
+    DatasetOptions options = DatasetOptionsOf(p_);
+    options.forced_bounds = forced_bounds_;
+    options.own_files = p_.machine.pre_partition;
+    if (p_.machine.tree_learner != "feature") {
+      options.group = context_.group;
+    } else if (context_.group != nullptr) {
+      options.feature_ranks = static_cast<size_t>(context_.group->world());
+    }
+    return options;
   }
 
   // The one that trees grow on.
