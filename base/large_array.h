@@ -18,7 +18,7 @@ class LargeArrayAllocator {
 
   LargeArrayAllocator() = default;
   template <typename U>
-  explicit(false) LargeArrayAllocator(const LargeArrayAllocator<U>& /*other*/) {}
+  LargeArrayAllocator(const LargeArrayAllocator<U>&) {}  // NOLINT(google-explicit-constructor)
 
   T* allocate(size_t count) {
     void* const memory = ::operator new(count * sizeof(T), AlignmentOf(count));

@@ -154,6 +154,24 @@ Status ValidateOptimizer(const OptimizerSpec& spec, std::string_view section) {
 
 std::span<const OptimizerName> Optimizers() { return kOptimizers; }
 
+bool GoesByTime(const OptimizerSpec& spec) {
+  if (spec.warmup_steps != 0 || spec.decay_steps != 0) return true;
+  switch (spec.kind) {
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kLazyAdam:
+      return true;
+    case OptimizerKind::kSgd:
+    case OptimizerKind::kMomentum:
+    case OptimizerKind::kNesterov:
+    case OptimizerKind::kAdaGrad:
+    case OptimizerKind::kRowwiseAdaGrad:
+    case OptimizerKind::kRmsProp:
+    case OptimizerKind::kFtrl:
+      return false;
+  }
+  return false;
+}
+
 std::string_view OptimizerKindName(OptimizerKind kind) {
   for (const OptimizerName& entry : kOptimizers) {
     if (entry.kind == kind) return entry.name;

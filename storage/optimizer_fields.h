@@ -58,6 +58,8 @@ struct OptimizerName {
 };
 std::span<const OptimizerName> Optimizers();
 std::string OptimizerNames();  // "sgd, momentum, ... or ftrl"
+// Whether an update depends on the step that it is made at.
+bool GoesByTime(const OptimizerSpec& spec);
 // Whether rows hold more for it than their value.
 bool HasState(OptimizerKind kind);
 // Why what concerns state has no effect where there is none: "on optimizer sgd (it is for momentum,

@@ -44,6 +44,7 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"put", "t", "1", "0.5"}, Command::kPut},
       {{"push", "t", "1", "0.5"}, Command::kPush},
       {{"scan", "t"}, Command::kScan},
+      {{"erase", "t", "1"}, Command::kErase},
       {{"topology", "-n", "6"}, Command::kTopology},
       {{"topology", "cost", "-n", "6"}, Command::kTopologyCost},
       {{"config", "check", "cluster.toml"}, Command::kConfigCheck},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/optimizer_fields.h"
 #include "tests/worker/text_disk.h"
 
 namespace strata {
@@ -276,6 +277,16 @@ TEST(Job, OptimizersTakeAllThatTheyUse) {
   EXPECT_EQ(
       job->dense_optimizer,
       (OptimizerSpec{.kind = OptimizerKind::kNesterov, .learning_rate = 1.0F, .momentum = 0.75F}));
+}
+
+TEST(Job, EveryOptimizerCanUpdateRows) {
+  for (const OptimizerName& optimizer : Optimizers()) {
+    const Result<JobConfig> job =
+        ParseJob(With("beta1 = 0.8", ""), "job.toml",
+                 std::vector<std::string>{fmt::format("sparse.optimizer={}", optimizer.name)});
+    ASSERT_TRUE(job.ok()) << job.status().ToString();
+    EXPECT_EQ(job->sparse_optimizer.kind, optimizer.kind);
+  }
 }
 
 TEST(Job, SettingsWithoutEffectAreWarnedOf) {

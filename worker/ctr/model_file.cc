@@ -185,9 +185,7 @@ Result<std::string> ReadChecked(Disk& disk, const std::string& folder,
 }
 
 Result<ModelKind> ParseModelKind(const std::string& name, const std::string& file) {
-  for (const ModelKind kind : {ModelKind::kLogistic, ModelKind::kFm, ModelKind::kDeepFm}) {
-    if (name == ModelKindName(kind)) return kind;
-  }
+  if (const std::optional<ModelKind> kind = ModelKindOf(name)) return *kind;
   return Invalid(
       fmt::format("{}: a model of kind \"{}\", which this build does not have", file, name));
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace strata {
 
@@ -18,6 +20,14 @@ constexpr const char* ModelKindName(ModelKind kind) {
       return "deepfm";
   }
   return "";
+}
+
+// Nothing: there is no model of this name.
+constexpr std::optional<ModelKind> ModelKindOf(std::string_view name) {
+  for (const ModelKind kind : {ModelKind::kLogistic, ModelKind::kFm, ModelKind::kDeepFm}) {
+    if (name == ModelKindName(kind)) return kind;
+  }
+  return std::nullopt;
 }
 
 }  // namespace strata

@@ -274,8 +274,7 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
                              "model.kind = \"gbdt\"",
                              kind));
   }
-  if (kind == "fm") job->model = ModelKind::kFm;
-  if (kind == "deepfm") job->model = ModelKind::kDeepFm;
+  job->model = ModelKindOf(kind).value();  // the setting's choices are these
   if (job->model != ModelKind::kLogistic) {
     job->embedding_dim = CountOf(settings, "model.embedding_dim");
   }

@@ -101,6 +101,7 @@ STRATA_HD double LeafGain(double gradient, double hessian, double l2, int64_t ro
 
 // A row count guessed from hessians: histograms carry none.
 STRATA_HD int64_t RowsFromHessian(double hessian, double rows_per_hessian) {
+  // LightGBM rounds so, and a GPU too. NOLINTNEXTLINE(bugprone-incorrect-roundings)
   return static_cast<int64_t>(hessian * rows_per_hessian + 0.5);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/optimizer_fields.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/tables/store.h"
 #include "tools/admin/text/json_line.h"
@@ -20,11 +21,6 @@ Result<std::vector<float>> GradientOf(const Request& request, const TableSpec& s
   return Invalid(
       fmt::format("table '{}' has dimension {}: expected as many numbers, or one for all, found {}",
                   spec.name, spec.dim, request.values.size()));
-}
-
-bool GoesByTime(const OptimizerSpec& optimizer) {
-  return optimizer.kind == OptimizerKind::kAdam || optimizer.kind == OptimizerKind::kLazyAdam ||
-         optimizer.warmup_steps != 0 || optimizer.decay_steps != 0;
 }
 
 // A wrong time would move the row by another amount than a training step does, so it is not

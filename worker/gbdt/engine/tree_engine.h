@@ -1,5 +1,5 @@
-// TreeEngine: where trees grow: `device` = cpu or cuda. All engines make the same trees, to the
-// bit.
+// TreeEngine: where trees grow: `device` = cpu or cuda. Engines that grow trees of one shape
+// (grow_policy) make the same trees, to the bit.
 #pragma once
 
 #include <cstdint>
