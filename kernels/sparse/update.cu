@@ -10,38 +10,11 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
                 uint64_t step, const DistinctKeys& distinct, const BatchGradients& gradients,
                 std::span<std::byte> scratch) {
   if (group.keys == 0) return;
-  const UpdateLaunch launch(exec, group, distinct, gradients, {}, scratch);
-  const auto run = [&](const auto& update, const auto& times, const auto& shape) {
-    update<<<launch.grid, kMapThreads, 0, launch.stream>>>(group, times, shape, distinct, gradients,
-                                                           launch.lanes, launch.sums);
-  };
-  constexpr uint32_t kStepsMost = UpdateLaunch::kStepsMost;
-  WithGradientShape(optimizer, [&](const auto& shape) {
-    WithRule(optimizer, step, [&](const auto& rule) {
-      using Times = AtOnce<std::remove_cvref_t<decltype(rule)>>;
-      using Given = std::remove_cvref_t<decltype(shape)>;
-      const Times times{rule, step};
-      const EitherGradient either(shape);
-      if (group.IsNarrow()) {
-        run(Update<Times, EitherGradient, kStepsMost, RowForm::kNarrow, false, true>, times,
-            either);
-        run(Update<Times, EitherGradient, kStepsMost, RowForm::kNarrow, true, true>, times, either);
-      } else if (group.dim_max > 4 * launch.lanes) {
-        run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, false, true>, times, either);
-        run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, true, true>, times, either);
-      } else if (launch.aligned) {
-        if (gradients.bags == nullptr) {
-          run(Update<Times, Given, 1, RowForm::kAligned, false, false>, times, shape);
-        } else {
-          run(Update<Times, EitherGradient, 1, RowForm::kAligned, false, true>, times, either);
-        }
-        run(Update<Times, EitherGradient, 1, RowForm::kAligned, true, true>, times, either);
-      } else {
-        run(Update<Times, EitherGradient, 1, RowForm::kFp32, false, true>, times, either);
-        run(Update<Times, EitherGradient, 1, RowForm::kFp32, true, true>, times, either);
-      }
-    });
-  });
+  const UpdateCall call{group,    optimizer, step,
+                        distinct, gradients, {exec, group, distinct, gradients, {}, scratch}};
+  if (group.IsNarrow()) return UpdateNarrow(call);
+  if (group.dim_max > 4 * call.launch.lanes) return UpdateWide(call);
+  return call.launch.aligned ? UpdateAligned(call) : UpdateOneByOne(call);
 }
 
 }  // namespace strata

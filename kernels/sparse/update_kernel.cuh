@@ -435,4 +435,31 @@ struct UpdateLaunch {
   float* const sums;
 };
 
+// Updates of a batch at one time (UpdateRows), about to be launched.
+struct UpdateCall {
+  const TableGroup& group;
+  const OptimizerSpec& optimizer;
+  uint64_t step;
+  const DistinctKeys& distinct;
+  const BatchGradients& gradients;
+  UpdateLaunch launch;
+};
+
+// Calls visit(times, shape) with the optimizer's rule at that time, and what it does to gradients.
+template <typename Visit>
+void WithUpdate(const UpdateCall& call, const Visit& visit) {
+  WithGradientShape(call.optimizer, [&](const auto& shape) {
+    WithRule(call.optimizer, call.step, [&](const auto& rule) {
+      visit(AtOnce<std::remove_cvref_t<decltype(rule)>>{rule, call.step}, shape);
+    });
+  });
+}
+
+// The launches, by the form of rows. Each is in a file of its own, as its kernels take a minute to
+// compile.
+void UpdateAligned(const UpdateCall& call);   // fp32, four elements at once
+void UpdateOneByOne(const UpdateCall& call);  // fp32 that is not aligned for that
+void UpdateWide(const UpdateCall& call);      // fp32 of several steps of a team
+void UpdateNarrow(const UpdateCall& call);    // any type
+
 }  // namespace strata
