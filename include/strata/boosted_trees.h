@@ -17,7 +17,7 @@
 namespace strata {
 
 // Rows in the caller's memory, one after the other, of `features` numbers each. NaN is a missing
-// value.
+// value. Features have numbers from 0 on and no names. Messages count rows from 1.
 struct TreeRows {
   std::variant<std::span<const float>, std::span<const double>> values = {};
   size_t features = 0;
@@ -35,9 +35,11 @@ struct TreeEvaluation {
 
 struct TreeTraining {
   // {"objective", "binary"}, {"num_leaves", "63"}: by LightGBM's names, those of section [gbdt] in
-  // docs/configuration.md. device_type = "cuda" trains on a GPU.
+  // docs/configuration.md. device_type = "cuda" trains on a GPU. verbosity has no effect: the
+  // program's log does not belong to one training. Objectives that rank need queries, which rows
+  // in memory do not have: strata-worker trains those.
   std::map<std::string, std::string> parameters = {};
-  std::span<const TreeRows> valid = {};  // each is evaluated after every round
+  std::span<const TreeRows> valid = {};  // as many features; evaluated after every round
   // Hears of each metric, on the calling thread. Training ends with the error that it returns.
   std::function<Status(const TreeEvaluation&)> evaluated = {};
 };
@@ -54,9 +56,10 @@ enum class TreeFileFormat : uint8_t { kLightGbm, kXgboost };
 // A trained model. Immutable and thread-safe.
 class BoostedTrees {
  public:
-  // Blocks, on as many threads as num_threads says. With early_stopping_round, the rounds after the
-  // best one are taken back. kInvalid names the parameter or the row that is wrong; a parameter
-  // that has no meaning here, as one that names a file of rows, is kInvalid too.
+  // Blocks, on as many threads as num_threads says. Where early_stopping_round ends training, the
+  // rounds after the best one are taken back. kInvalid names the parameter or the row that is
+  // wrong; a parameter that has no meaning here, as one that names a file of rows, is kInvalid too.
+  // kNotFound: there is no such GPU, or this build has no CUDA.
   static Result<BoostedTrees> Train(const TreeRows& rows, const TreeTraining& training);
   // Reads LightGBM's text or XGBoost's JSON. kNotFound: no such file; kCorrupt: what it says.
   static Result<BoostedTrees> Read(const std::string& path);
@@ -67,8 +70,9 @@ class BoostedTrees {
   size_t features() const;
   size_t rounds() const;
   // Numbers for each row, row by row: one, or one a class, for predictions and scores; one a tree
-  // for leaves; (features + 1) a class for contributions. On the calling thread. kInvalid: rows of
-  // another number of features, or what the model cannot say.
+  // for leaves; (features + 1) a class for contributions. On the calling thread: several may each
+  // predict a part of the rows. kInvalid: rows of another number of features, or what the model
+  // cannot say.
   Result<std::vector<double>> Predict(const TreeRows& rows,
                                       TreeOutput output = TreeOutput::kPrediction) const;
 

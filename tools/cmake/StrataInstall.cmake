@@ -60,6 +60,8 @@ function(strata_component name target description)
   strata_links_of(${target} internal external)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target} INTERFACE cxx_std_20)
+  set_property(GLOBAL APPEND PROPERTY STRATA_COMPONENTS ${name})
   set_property(GLOBAL APPEND PROPERTY STRATA_INSTALLED ${internal})
 
   # Archives refer to each other, so a linker looks at all of them as often as it takes.
@@ -112,6 +114,7 @@ else()
 endif()
 
 get_property(installed GLOBAL PROPERTY STRATA_INSTALLED)
+get_property(components GLOBAL PROPERTY STRATA_COMPONENTS)
 list(REMOVE_DUPLICATES installed)
 install(TARGETS ${installed} EXPORT StrataTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS strata-server strata-worker strata-admin RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

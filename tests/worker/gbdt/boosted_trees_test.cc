@@ -232,6 +232,13 @@ TEST_F(BoostedTreesTest, WrongRowsAreNamed) {
   rows.weights = weights;
   expect(rows, "rows: row 7: weight -1");
 
+  const TreeRows few = {.values = std::span<const double>(values_).first(kRows * 3),
+                        .features = 3,
+                        .labels = labels_};
+  ExpectError(
+      BoostedTrees::Train(Rows(), {.parameters = kBinary, .valid = std::span(&few, 1)}).status(),
+      StatusCode::kInvalid, "valid[0]: 3 features, the rows to train on have 4");
+
   rows = Rows();
   rows.features = 2;
   ExpectError(Trained(Rows(), kBinary).Predict(rows).status(), StatusCode::kInvalid,
@@ -247,9 +254,11 @@ TEST_F(BoostedTreesTest, WrongParametersAreNamed) {
   expect("num_leafs", "3", "num_leafs");
   expect("num_leaves", "1", "num_leaves");
   expect("early_stopping_round", "3", "TreeTraining::valid");
+  expect("objective", "lambdarank", "objective = lambdarank needs queries");
   expect("monotone_constraints", "1,0", "monotone_constraints");
-  for (const char* key : {"data", "train", "valid", "task", "output_model", "label_column",
-                          "predict_raw_score", "machines", "tree_learner", "snapshot_freq"}) {
+  for (const char* key :
+       {"data", "train", "valid", "task", "output_model", "label_column", "predict_raw_score",
+        "machines", "tree_learner", "snapshot_freq", "metric_freq"}) {
     expect(key, "x", fmt::format("parameters: {} has no meaning for rows in memory", key));
   }
 }

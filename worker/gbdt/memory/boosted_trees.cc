@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -29,22 +28,15 @@ namespace {
 
 constexpr std::string_view kParameters = "parameters";
 
-// Keys that say which rows a file has, and which ranks train.
-constexpr std::array<std::string_view, 15> kOfFilesAndRanks = {"data",
-                                                               "valid",
-                                                               "header",
-                                                               "label_column",
-                                                               "weight_column",
-                                                               "group_column",
-                                                               "ignore_column",
-                                                               "tree_learner",
-                                                               "top_k",
-                                                               "pre_partition",
-                                                               "num_machines",
-                                                               "machines",
-                                                               "time_out",
-                                                               "local_listen_port",
-                                                               "machine_list_filename"};
+// Keys that say which rows a file has, which ranks train, and what is printed.
+constexpr std::string_view kOfPrograms[] = {"data",          "valid",
+                                            "header",        "label_column",
+                                            "weight_column", "group_column",
+                                            "ignore_column", "tree_learner",
+                                            "top_k",         "pre_partition",
+                                            "num_machines",  "machines",
+                                            "time_out",      "local_listen_port",
+                                            "metric_freq",   "machine_list_filename"};
 
 template <typename Part>
 bool IsIn(const Part& part, const void* member) {
@@ -55,11 +47,11 @@ bool IsIn(const Part& part, const void* member) {
 
 Status CheckHasMeaning(const std::string& key) {
   const ParameterRow* const row = FindParameter(key);
-  if (row == nullptr) return {};  // MakeTreeParameters names it
+  if (row == nullptr || row->name == "verbosity") return {};  // MakeTreeParameters knows the key
   TreeParameters all;
   const auto* const member =
       std::visit([](auto* at) -> const void* { return at; }, row->member(all));
-  if (std::ranges::count(kOfFilesAndRanks, row->name) == 0 && !IsIn(all.task, member) &&
+  if (std::ranges::count(kOfPrograms, row->name) == 0 && !IsIn(all.task, member) &&
       !IsIn(all.predict, member)) {
     return {};
   }
@@ -143,6 +135,12 @@ Result<BoostedTrees> BoostedTrees::Train(const TreeRows& rows, const TreeTrainin
   DatasetOptions options = DatasetOptionsOf(p);
   options.side_files = false;
   STRATA_ASSIGN(options.forced_bounds, ReadForcedBins(RealDisk(), p.data.forcedbins_filename));
+  if (p.objective.name == "lambdarank" || p.objective.name == "rank_xendcg") {
+    return Invalid(fmt::format(
+        "parameters: objective = {} needs queries, which rows in memory do not have: train it from "
+        "a file with strata-worker",
+        p.objective.name));
+  }
   if (p.patience() > 0 && training.valid.empty()) {
     return Invalid("parameters: early_stopping_round needs rows in TreeTraining::valid");
   }
@@ -150,6 +148,10 @@ Result<BoostedTrees> BoostedTrees::Train(const TreeRows& rows, const TreeTrainin
   STRATA_ASSIGN(const TreeDataset train, Load(rows, "rows", options, nullptr, *pool));
   std::vector<TreeDataset> valid;
   for (size_t i = 0; i < training.valid.size(); ++i) {
+    if (training.valid[i].features != rows.features) {
+      return Invalid(fmt::format("valid[{}]: {} features, the rows to train on have {}", i,
+                                 training.valid[i].features, rows.features));
+    }
     STRATA_ASSIGN(valid.emplace_back(), Load(training.valid[i], fmt::format("valid[{}]", i),
                                              options, train.features, *pool));
   }
