@@ -30,7 +30,7 @@ TROUBLES = [("all alike", []), ("rank 5 1 ms late", ["--late=5:1ms"]),
 
 COLORS = {"inputs": "#8c564b", "doubling": "#1f77b4", "binomial": "#2ca02c", "halving-bruck": "#9467bd",
           "circulant": "#d62728", "ring": "#7f7f7f", "bruck": "#17becf", "pairwise": "#bcbd22",
-          "scatter-allgather": "#ff7f0e", "pipelined": "#1b4f8a", "rabenseifner": "#d62728"}
+          "scatter-allgather": "#ff7f0e", "binary-tree": "#e377c2", "pipelined": "#1b4f8a", "rabenseifner": "#d62728"}
 
 
 def simulate(admin, world, sizes, operation=None, options=()):

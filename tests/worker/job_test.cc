@@ -280,9 +280,12 @@ TEST(Job, OptimizersTakeAllThatTheyUse) {
 }
 
 TEST(Job, EveryOptimizerCanUpdateRows) {
+  std::string text = With("beta1 = 0.8", "");
+  const std::string state = "state_type = \"fp16\"";  // sgd has none
+  text.erase(text.find(state), state.size());
   for (const OptimizerName& optimizer : Optimizers()) {
     const Result<JobConfig> job =
-        ParseJob(With("beta1 = 0.8", ""), "job.toml",
+        ParseJob(text, "job.toml",
                  std::vector<std::string>{fmt::format("sparse.optimizer={}", optimizer.name)});
     ASSERT_TRUE(job.ok()) << job.status().ToString();
     EXPECT_EQ(job->sparse_optimizer.kind, optimizer.kind);
