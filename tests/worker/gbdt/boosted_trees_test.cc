@@ -1,8 +1,10 @@
 // The public face of boosted trees, beside the same rows as a file.
 #include "strata/boosted_trees.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -74,7 +76,7 @@ class BoostedTreesTest : public testing::Test {
 
 TEST_F(BoostedTreesTest, AreThoseOfTheSameRowsInAFile) {
   std::string conf;
-  for (const auto& [key, value] : kBinary) conf += key + " = " + value + "\n";
+  for (const auto& [key, value] : kBinary) conf += fmt::format("{} = {}\n", key, value);
   const auto booster = Booster::Make(ParametersOf(conf), *data_.data, {}, *pool_, 2);
   ASSERT_TRUE(booster.ok()) << booster.status().ToString();
   for (int round = 0; round < 5; ++round) ASSERT_TRUE((*booster)->Round().ok());

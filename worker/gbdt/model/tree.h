@@ -108,7 +108,8 @@ struct Tree {
       const TreeNode& node = nodes[static_cast<size_t>(at)];
       at = GoesLeft(node, row[static_cast<size_t>(node.feature)]) ? node.left : node.right;
     }
-    return static_cast<size_t>(~at);
+    const int32_t leaf = ~at;
+    return static_cast<size_t>(leaf);
   }
 
   // Nodes on the longest way to a leaf.
