@@ -16,6 +16,8 @@
 
 namespace strata {
 
+struct TreeModel;
+
 // Rows in the caller's memory, one after the other, of `features` numbers each. NaN is a missing
 // value. Features have numbers from 0 on and no names. Messages count rows from 1.
 struct TreeRows {
@@ -77,9 +79,8 @@ class BoostedTrees {
                                       TreeOutput output = TreeOutput::kPrediction) const;
 
  private:
-  struct Model;
-  explicit BoostedTrees(std::shared_ptr<const Model> model);
-  std::shared_ptr<const Model> model_;
+  explicit BoostedTrees(std::shared_ptr<const TreeModel> model);
+  std::shared_ptr<const TreeModel> model_;
 };
 
 }  // namespace strata

@@ -1,4 +1,4 @@
-// What a linked program sees of a GPU that fails.
+// These tests show what a linked program sees of a GPU that fails.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -44,7 +44,7 @@ class BoostedTreesTest : public testing::Test {
   TreeRows Rows() const {
     return {.values = std::span<const double>(values_), .features = kFeatures, .labels = labels_};
   }
-  // Those of the first half, and of the second one.
+  // Half 0 has the first rows, and half 1 the others.
   TreeRows Half(size_t half) const {
     const size_t rows = kRows / 2;
     return {.values =

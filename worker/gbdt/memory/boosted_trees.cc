@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "base/file/disk.h"
@@ -22,6 +21,7 @@
 #include "worker/gbdt/memory/memory_rows.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/predict/predictor.h"
+#include "worker/gbdt/tree_pool.h"
 
 namespace strata {
 namespace {
@@ -69,16 +69,23 @@ Result<TreeParameters> ParametersOf(const TreeTraining& training) {
   return MakeTreeParameters(given, std::string(kParameters));
 }
 
-Result<std::unique_ptr<WorkPool>> PoolFor(int64_t threads) {
-  const int64_t all = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
-  return WorkPool::Start("trees", static_cast<int>(all) - 1);
-}
-
 Result<TreeDataset> Load(const TreeRows& rows, const std::string& what,
                          const DatasetOptions& options,
                          std::shared_ptr<const FeatureBinning> features, WorkPool& pool) {
   STRATA_ASSIGN(MemoryRows source, MemoryRows::Make(rows, what, true));
   return LoadTreeDataset(RealDisk(), source, what, options, std::move(features), pool);
+}
+
+Status Report(const TreeTraining& training, size_t round,
+              const std::vector<Evaluation>& evaluations) {
+  if (!training.evaluated) return {};
+  for (const Evaluation& data : evaluations) {
+    for (const MetricValue& metric : data.metrics) {
+      STRATA_TRY(training.evaluated(
+          {.round = round, .data = data.data, .metric = metric.name, .value = metric.value}));
+    }
+  }
+  return {};
 }
 
 // Adds rounds until there are as many as asked for, none is better any more, or no leaf splits.
@@ -91,13 +98,7 @@ Status Boost(Booster& booster, const TreeParameters& p, const TreeTraining& trai
     if (training.evaluated || p.patience() > 0) {
       STRATA_ASSIGN(evaluations, booster.Evaluate());
     }
-    for (const Evaluation& data : evaluations) {
-      if (!training.evaluated) break;
-      for (const MetricValue& metric : data.metrics) {
-        STRATA_TRY(training.evaluated(
-            {.round = round, .data = data.data, .metric = metric.name, .value = metric.value}));
-      }
-    }
+    STRATA_TRY(Report(training, round, evaluations));
     if (!goes_on) return {};
     if (const std::optional<size_t> best = stopping.Add(round, evaluations)) {
       booster.TruncateTo(*best);
@@ -123,15 +124,10 @@ PredictionKind KindOf(TreeOutput output) {
 
 }  // namespace
 
-struct BoostedTrees::Model {
-  TreeModel trees;
-};
-
-BoostedTrees::BoostedTrees(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+BoostedTrees::BoostedTrees(std::shared_ptr<const TreeModel> model) : model_(std::move(model)) {}
 
 Result<BoostedTrees> BoostedTrees::Train(const TreeRows& rows, const TreeTraining& training) {
   STRATA_ASSIGN(const TreeParameters p, ParametersOf(training));
-  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, PoolFor(p.machine.num_threads));
   DatasetOptions options = DatasetOptionsOf(p);
   options.side_files = false;
   STRATA_ASSIGN(options.forced_bounds, ReadForcedBins(RealDisk(), p.data.forcedbins_filename));
@@ -145,6 +141,7 @@ Result<BoostedTrees> BoostedTrees::Train(const TreeRows& rows, const TreeTrainin
     return Invalid("parameters: early_stopping_round needs rows in TreeTraining::valid");
   }
   STRATA_TRY(CheckFeatureRules(p.growth, rows.features).Prefixed("rows"));
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, StartTreePool(p.machine));
   STRATA_ASSIGN(const TreeDataset train, Load(rows, "rows", options, nullptr, *pool));
   std::vector<TreeDataset> valid;
   for (size_t i = 0; i < training.valid.size(); ++i) {
@@ -160,32 +157,30 @@ Result<BoostedTrees> BoostedTrees::Train(const TreeRows& rows, const TreeTrainin
   STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                 Booster::Make(p, train, views, *pool, pool->threads()));
   STRATA_TRY(Boost(*booster, p, training));
-  return BoostedTrees(std::make_shared<const Model>(booster->model()));
+  return BoostedTrees(std::make_shared<const TreeModel>(booster->model()));
 }
 
 Result<BoostedTrees> BoostedTrees::Read(const std::string& path) {
   STRATA_ASSIGN(TreeModel trees, ReadModelFile(RealDisk(), path));
-  return BoostedTrees(std::make_shared<const Model>(std::move(trees)));
+  return BoostedTrees(std::make_shared<const TreeModel>(std::move(trees)));
 }
 
 Status BoostedTrees::Write(const std::string& path, TreeFileFormat format) const {
-  STRATA_ASSIGN(
-      const std::string text,
-      WriteModelAs(model_->trees, format == TreeFileFormat::kLightGbm ? ModelFormat::kLightGbm
-                                                                      : ModelFormat::kXgboost));
+  STRATA_ASSIGN(const std::string text,
+                WriteModelAs(*model_, format == TreeFileFormat::kLightGbm ? ModelFormat::kLightGbm
+                                                                          : ModelFormat::kXgboost));
   return WriteFileAtomically(RealDisk(), path, text);
 }
 
-size_t BoostedTrees::features() const { return model_->trees.features(); }
-size_t BoostedTrees::rounds() const { return model_->trees.iterations(); }
+size_t BoostedTrees::features() const { return model_->features(); }
+size_t BoostedTrees::rounds() const { return model_->iterations(); }
 
 Result<std::vector<double>> BoostedTrees::Predict(const TreeRows& rows, TreeOutput output) const {
   if (rows.features != features()) {
     return Invalid(fmt::format("rows: {} features, the model has {}", rows.features, features()));
   }
   STRATA_ASSIGN(MemoryRows source, MemoryRows::Make(rows, "rows", false));
-  STRATA_ASSIGN(const Predictor predictor,
-                Predictor::Make(model_->trees, {.kind = KindOf(output)}));
+  STRATA_ASSIGN(const Predictor predictor, Predictor::Make(*model_, {.kind = KindOf(output)}));
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> alone, WorkPool::Start("trees", 0));
   std::vector<double> all;
   std::vector<double> some;

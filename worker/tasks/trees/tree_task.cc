@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "base/file/output_file.h"
 #include "base/file/text_file.h"
@@ -33,6 +32,7 @@
 #include "worker/gbdt/parameters/growth_parameters.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/report/tree_report.h"
+#include "worker/gbdt/tree_pool.h"
 #include "worker/tasks/trees/convert_task.h"
 #include "worker/tasks/trees/evaluate_task.h"
 #include "worker/tasks/trees/predict_task.h"
@@ -444,12 +444,8 @@ class TreeTask {
 
 Result<TreeTaskResult> RunTreeTask(const TreeParameters& parameters,
                                    const TreeTaskContext& context) {
-  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const int64_t threads =
-      parameters.machine.num_threads > 0 ? parameters.machine.num_threads : cores;
-  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
-                WorkPool::Start("tree", static_cast<int>(threads) - 1, ThreadWait::kSpinFirst));
-  return TreeTask(parameters, context, *pool, static_cast<size_t>(threads)).Run();
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, StartTreePool(parameters.machine));
+  return TreeTask(parameters, context, *pool, pool->threads()).Run();
 }
 
 }  // namespace strata
