@@ -54,6 +54,8 @@ def main(build, cmake, compiler):
         check_no_server_libraries(own / "tables")
         expect("trees", run(own / "trees", Path(folder) / "model.txt"),
                r"20 rounds; below the line: 0\.0\d, above it: 0\.9\d")
+        expect("clicks", run(own / "clicks", Path(folder) / "model"),
+               r"Ben on a page about his city: (1\.00|0\.9\d), about another: 0\.0\d")
         expect("embedded", run(own / "embedded"), "12 numbers are equal")
 
         meeting = f"127.0.0.1:{free_port()}"

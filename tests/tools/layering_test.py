@@ -78,7 +78,7 @@ MAY_INCLUDE = {
     "worker/gbdt/from_model": ["base", "kernels/tree", "worker/gbdt"],
     "worker/gbdt/memory": ["base", "kernels/core", "worker/gbdt"],
     # Libraries know no job file; the job file knows what it describes.
-    "worker/job": ["base", "storage", "worker/ctr/model_kind.h", "worker/data", "worker/gbdt"],
+    "worker/job": ["base", "storage", "strata/model_kind.h", "worker/data", "worker/gbdt"],
     "worker": ["base", "worker/tasks"],  # strata-worker
     "worker/tasks": ["base", "kernels/core/device_choice.h", "proto/control", "storage",
                      "cluster/cluster_config.h", "cluster/collective", "cluster/config_file.h", "cluster/join",

@@ -53,6 +53,8 @@ set(STRATA_MODULE_PkgConfig::SODIUM libsodium)
 set(STRATA_MODULE_CUDA::cudart_static "")  # below
 set(STRATA_MODULE_Boost::headers "")
 set(STRATA_MODULE_nlohmann_json::nlohmann_json "")
+set(STRATA_MODULE_DNNL::dnnl "")  # below
+set(STRATA_MODULE_gomp "")
 
 # strata_component(NAME TARGET "what it is for"): programs link Strata::NAME, or what
 # `pkg-config strata-NAME` prints.
@@ -82,6 +84,9 @@ function(strata_component name target description)
   if("CUDA::cudart_static" IN_LIST external)
     string(APPEND libraries " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")
   endif()
+  if("DNNL::dnnl" IN_LIST external)
+    string(APPEND libraries " -ldnnl -lgomp")
+  endif()
   list(REMOVE_DUPLICATES modules)
   # An installation may be moved, and --prefix is known no earlier than it is made.
   file(RELATIVE_PATH prefix_from_here /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -105,6 +110,7 @@ endfunction()
 strata_component(client strata_client "Tables and collections of a cluster of servers")
 strata_component(group strata_join "Collectives among the workers of a cluster")
 strata_component(trees strata_gbdt "Boosted trees, trained from rows in memory")
+strata_component(clicks strata_ctr "Models of click probability, trained from rows in memory")
 strata_component(server strata_embedded_server "A parameter server inside a program")
 
 if(STRATA_HAVE_CUDA)

@@ -67,6 +67,10 @@ Status ValidateModelShape(const ModelShape& shape) {
   return {};
 }
 
+InitializerSpec InitializerOf(const ModelShape& shape, const InitializerSpec& asked) {
+  return shape.kind == ModelKind::kLogistic ? InitializerSpec{} : asked;
+}
+
 CtrModel::CtrModel(ModelShape shape, int threads) : shape_(std::move(shape)), matmul_(threads) {
   dense_parameters_ = 1 + shape_.dense_width;
   if (shape_.kind == ModelKind::kDeepFm) {

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "kernels/dense/matmul.h"
+#include "strata/initializer_spec.h"
+#include "strata/model_kind.h"
 #include "strata/status.h"
-#include "worker/ctr/model_kind.h"
 #include "worker/data/batch.h"
 
 namespace strata {
@@ -31,6 +32,9 @@ struct ModelShape {
 
 // kInvalid for a kind that does not go with the widths.
 Status ValidateModelShape(const ModelShape& shape);
+
+// What the model's rows begin as, where `asked` is what the user wants: single weights begin at 0.
+InitializerSpec InitializerOf(const ModelShape& shape, const InitializerSpec& asked);
 
 // What a pass works on. Row i of `rows` belongs to unique.keys[i]. The model's dense part is one
 // flat vector: bias, linear weights of the dense features, then for each layer its weights (in x

@@ -295,6 +295,18 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
   return loaded;
 }
 
+Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std::string& folder) {
+  STRATA_ASSIGN(std::vector<FittedFeature> features,
+                FeaturesFromText(model.features, folder + ": its features file"));
+  const auto slots = static_cast<size_t>(std::ranges::count_if(
+      features, [](const auto& fitted) { return fitted.spec.kind != FeatureKind::kNumeric; }));
+  const ModelShape& shape = model.shape;
+  if (slots == shape.slots && features.size() - slots == shape.dense_width) return features;
+  return Corrupt(fmt::format(
+      "{}: its features file has {} slots and {} dense features, the manifest {} and {}", folder,
+      slots, features.size() - slots, shape.slots, shape.dense_width));
+}
+
 Status RestoreTable(const LoadedModel& loaded, const std::string& table_name, TableStore& store,
                     Group& group) {
   const size_t dim = loaded.model.shape.row_dim();

@@ -10,6 +10,7 @@
 #include "storage/table.h"
 #include "strata/status.h"
 #include "worker/ctr/ctr_model.h"
+#include "worker/data/feature.h"
 
 namespace strata {
 
@@ -48,6 +49,10 @@ struct LoadedModel {
 // Every byte is checked: kCorrupt names file, block, expected and found; kInvalid a newer format;
 // kNotFound a missing folder or file.
 Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder);
+
+// The model's features, for messages from `folder`. kCorrupt: a text that is none, or features that
+// do not go with the model's shape: it was tampered with, or put together from two.
+Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std::string& folder);
 
 // Creates the table and fills it, each rank with its part of the rows. Returns once all ranks have;
 // every rank calls it.

@@ -3,24 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cfloat>
 #include <charconv>
 #include <cmath>
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/data/file_look.h"
+#include "worker/data/number_text.h"
 
 namespace strata {
 namespace {
-
-// A finite decimal number that a float can hold.
-bool ParseNumber(std::string_view field, double* number) {
-  if (!field.empty() && field[0] == '+') field.remove_prefix(1);
-  const char* end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, *number);
-  return error == std::errc() && stop == end && std::abs(*number) <= FLT_MAX;
-}
 
 // True for comments, and for lines of nothing but blanks.
 bool IsSkipped(std::string_view line, const CsvFormat& format) {
@@ -172,7 +164,7 @@ CsvReader::CsvReader(Source source, std::string path, const DataSpec& spec, Colu
       bad_(path_, spec.format.bad_share_max),
       numbers_(plan_.names.size(), std::nan("")) {}
 
-Result<bool> CsvReader::Next(CsvRow* row) {
+Result<bool> CsvReader::Next(DataRow* row) {
   Line line;
   while (true) {
     Result<bool> read = lines_.Next(&line);
@@ -216,7 +208,7 @@ LineReader::Options CsvReader::RangeOptions(Share share, bool to_end) const {
   return {range, source_.data_begin, source_.size, options_.block_bytes};
 }
 
-std::string CsvReader::ReadRow(const Line& line, CsvRow* row) {
+std::string CsvReader::ReadRow(const Line& line, DataRow* row) {
   const CsvFormat& format = spec_.format;
   row->offset = line.offset;
   if (line.text.starts_with(kByteOrderMark)) return HiddenLook(line.text);
@@ -244,7 +236,7 @@ std::string CsvReader::ReadRow(const Line& line, CsvRow* row) {
   return ReadLearned(row);
 }
 
-std::string CsvReader::ReadLearned(CsvRow* row) const {
+std::string CsvReader::ReadLearned(DataRow* row) const {
   row->label = std::nanf("");
   row->weight = 1;
   row->query = 0;
@@ -260,7 +252,7 @@ bool CsvReader::NamesColumns() const {
          std::ranges::equal(fields_.fields, plan_.names);
 }
 
-void CsvReader::MakeMissing(CsvRow* row) {
+void CsvReader::MakeMissing(DataRow* row) {
   fields_.fields.assign(plan_.names.size(), {});
   std::ranges::fill(numbers_, std::nan(""));
   *row = {.bad = bad_reason_,

@@ -15,19 +15,9 @@
 #include "worker/data/csv_line.h"
 #include "worker/data/data_spec.h"
 #include "worker/data/line_reader.h"
+#include "worker/data/row_reader.h"
 
 namespace strata {
-
-// One row, valid until the next one is read.
-struct CsvRow {
-  std::string_view bad = {};  // why the row cannot be read, with its place; "" of a good one
-  uint64_t offset = 0;        // of its first byte in the file: the row's identity, whoever reads it
-  std::span<const std::string_view> fields;  // by column; "" where the value is missing
-  std::span<const double> numbers;           // by column; finite, NaN where missing or not a number
-  float label = 0;                           // NaN when missing and not required
-  float weight = 1;
-  int64_t query = 0;
-};
 
 struct CsvOptions {
   Share share = {};  // the whole file by default
@@ -42,7 +32,7 @@ struct CsvOptions {
 };
 
 // One thread at a time.
-class CsvReader {
+class CsvReader : public RowReader {
  public:
   // Opens the file, reads its header where the spec says that it has one, and matches columns.
   // kNotFound: no such file. kInvalid: an empty file, one that is no text, or columns that do not
@@ -50,20 +40,18 @@ class CsvReader {
   static Result<std::unique_ptr<CsvReader>> Open(Disk& disk, const std::string& path,
                                                  const DataSpec& spec, const CsvOptions& options);
 
-  // The next good row, or with keep_bad_rows the next one; false at the end of the share. kInvalid
-  // when too many lines are bad: as soon as that is certain, else at the end.
-  Result<bool> Next(CsvRow* row);
-
-  // Back to the share's first row.
-  void Rewind();
+  // The next good row, or with keep_bad_rows the next one. kInvalid when too many lines are bad: as
+  // soon as that is certain, else at the end.
+  Result<bool> Next(DataRow* row) override;
+  void Rewind() override;
 
   // From now on there is this share alone, from its first row; with `to_end`, what follows it, too.
   void TakeShare(Share share, bool to_end);
 
   const DataSpec& spec() const { return spec_; }
-  const ColumnPlan& plan() const { return plan_; }
-  double Progress() const { return lines_.Progress(); }
-  uint64_t bad_lines() const { return bad_.count(); }  // since Rewind
+  const ColumnPlan& plan() const override { return plan_; }
+  double Progress() const override { return lines_.Progress(); }
+  uint64_t bad_rows() const override { return bad_.count(); }
 
  private:
   struct Source {
@@ -78,14 +66,14 @@ class CsvReader {
 
   LineReader::Options RangeOptions(Share share, bool to_end) const;
   // Each returns "" or why the line is bad.
-  std::string ReadRow(const Line& line, CsvRow* row);
-  std::string ReadLearned(CsvRow* row) const;
+  std::string ReadRow(const Line& line, DataRow* row);
+  std::string ReadLearned(DataRow* row) const;
   std::string ReadNumber(size_t column);
   std::string ReadLabel(float* label) const;
   std::string ReadWeight(float* weight) const;
   std::string ReadQuery(int64_t* query) const;
   bool NamesColumns() const;
-  void MakeMissing(CsvRow* row);
+  void MakeMissing(DataRow* row);
 
   Source source_;
   std::string path_;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "strata/feature_spec.h"
+
 namespace strata {
 
 // One line is one row. Fields follow RFC 4180 (quoted fields, "" inside them), except that a field
@@ -17,23 +19,6 @@ struct CsvFormat {
   bool trim = true;                  // blanks around a field do not belong to it
   std::string comment;               // lines that begin with this text are skipped; "": none
   double bad_share_max = 0.001;      // share of unreadable lines above which reading is an error
-};
-
-enum class FeatureKind : uint8_t {
-  kNumeric,      // one dense float
-  kBucketised,   // a number turned into one slot with one key: the bucket it falls into
-  kCategorical,  // one slot with one key: the hash of the text
-};
-
-// One input of the model. A column may serve several features of different kinds.
-struct FeatureSpec {
-  std::string column;
-  FeatureKind kind = FeatureKind::kNumeric;
-  bool log = false;          // kNumeric: sign(x) * log(1 + |x|) first
-  bool standardise = false;  // kNumeric: then minus the mean, divided by the deviation
-  uint32_t buckets = 0;      // kBucketised: how many at most, besides the one for missing values
-
-  friend bool operator==(const FeatureSpec&, const FeatureSpec&) = default;
 };
 
 struct DataSpec {

@@ -80,7 +80,7 @@ void FeatureEncoder::Start(Batch* batch) const {
   batch->bad.clear();
 }
 
-void FeatureEncoder::Append(const CsvRow& row, Batch* batch) const {
+void FeatureEncoder::Append(const DataRow& row, Batch* batch) const {
   for (const Column& dense : dense_) {
     batch->dense.push_back(EncodeNumeric(dense.feature, row.numbers[dense.column]));
   }

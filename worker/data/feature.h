@@ -11,8 +11,8 @@
 #include "strata/status.h"
 #include "worker/data/batch.h"
 #include "worker/data/columns.h"
-#include "worker/data/csv_reader.h"
 #include "worker/data/data_spec.h"
+#include "worker/data/row_reader.h"
 
 namespace strata {
 
@@ -59,7 +59,7 @@ class FeatureEncoder {
 
   // Makes the batch empty, of this encoder's shape.
   void Start(Batch* batch) const;
-  void Append(const CsvRow& row, Batch* batch) const;
+  void Append(const DataRow& row, Batch* batch) const;
 
  private:
   struct Column {

@@ -72,7 +72,7 @@ bool ParseFeature(Reader& reader, FeatureStatistics::Feature* feature) {
   return true;
 }
 
-uint64_t HashOf(const CsvRow& row) {
+uint64_t HashOf(const DataRow& row) {
   uint64_t hash = Mix64(row.offset);
   for (const std::string_view field : row.fields) hash = Hash64(field, hash);
   return hash;
@@ -121,11 +121,11 @@ std::vector<RowSample::Entry> RowSample::Sorted() const {
   return sorted;
 }
 
-Result<FeatureStatistics> FeatureStatistics::Gather(CsvReader& reader,
+Result<FeatureStatistics> FeatureStatistics::Gather(RowReader& reader,
                                                     std::span<const FeatureSpec> features,
                                                     TextCounts* texts) {
   FeatureStatistics statistics(features.size());
-  CsvRow row;
+  DataRow row;
   while (true) {
     STRATA_ASSIGN(const bool read, reader.Next(&row));
     if (!read) return statistics;

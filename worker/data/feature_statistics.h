@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 #include "strata/status.h"
-#include "worker/data/csv_reader.h"
 #include "worker/data/data_spec.h"
+#include "worker/data/row_reader.h"
 #include "worker/data/text_counts.h"
 
 namespace strata {
@@ -63,7 +63,7 @@ class FeatureStatistics {
 
   // Reads the rest of the reader's share. Texts of categorical features are counted in `texts`,
   // unless it is null.
-  static Result<FeatureStatistics> Gather(CsvReader& reader, std::span<const FeatureSpec> features,
+  static Result<FeatureStatistics> Gather(RowReader& reader, std::span<const FeatureSpec> features,
                                           TextCounts* texts = nullptr);
 
   // kInvalid unless `other` is of as many features. Merging all ranks in one order gives every rank

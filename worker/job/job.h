@@ -11,8 +11,8 @@
 #include "base/file/disk.h"
 #include "base/settings/settings.h"
 #include "storage/table_spec.h"
+#include "strata/model_kind.h"
 #include "strata/status.h"
-#include "worker/ctr/model_kind.h"
 #include "worker/data/data_spec.h"
 #include "worker/gbdt/parameters/tree_parameters.h"
 

@@ -7,9 +7,9 @@
 #include "base/hash.h"
 #include "worker/ctr/agree.h"
 #include "worker/data/csv_reader.h"
-#include "worker/data/csv_source.h"
 #include "worker/data/feature_statistics.h"
 #include "worker/data/pipeline.h"
+#include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
 
 namespace strata {
@@ -43,7 +43,7 @@ Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& grou
                 OpenCsv(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
   STRATA_ASSIGN(FeatureStatistics mine,
                 FeatureStatistics::Gather(*reader, job.data.features, texts));
-  STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_lines()));
+  STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_rows()));
   std::vector<std::vector<std::byte>> all;
   STRATA_TRY(group.Allgather(mine.Serialize(), &all));
   FeatureStatistics merged(job.data.features.size());
@@ -68,7 +68,7 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
   STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
                 OpenCsv(disk, job, "data.train", job.train_path,
                         {.share = ShareOf(group), .log_bad_lines = false}));
-  STRATA_ASSIGN(std::unique_ptr<BatchSource> source, CsvSource::Make(std::move(reader), features));
+  STRATA_ASSIGN(std::unique_ptr<BatchSource> source, RowBatches::Make(std::move(reader), features));
   if (job.shuffle_rows > 0) {
     source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows,
                                              Mix64(job.seed + static_cast<uint64_t>(group.rank())));
@@ -84,7 +84,7 @@ Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Gro
       OpenCsv(
           disk, job, "data.test", job.test_path,
           {.share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false}));
-  CsvRow row;
+  DataRow row;
   for (int i = 0; i < kRowsTried; ++i) {
     const Result<bool> read = reader->Next(&row);
     STRATA_TRY(WrongPath(job, "data.test", read.status()));
@@ -101,7 +101,7 @@ Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                                             .labels_required = labels_required,
                                                             .keep_bad_rows = !labels_required,
                                                             .log_bad_lines = labels_required}));
-  STRATA_ASSIGN(std::unique_ptr<CsvSource> source, CsvSource::Make(std::move(reader), features));
+  STRATA_ASSIGN(std::unique_ptr<RowBatches> source, RowBatches::Make(std::move(reader), features));
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), CtrModel::kScoreBatch, kBatchesAhead));
 }

@@ -44,8 +44,7 @@ class ApplyTask {
     STRATA_TRY(CheckJobOutputs(context_));
     STRATA_ASSIGN(LoadedModel loaded, LoadModel(context_.disk, job_.model_path));
     STRATA_ASSIGN(const std::vector<FittedFeature> features,
-                  FeaturesFromText(loaded.model.features, job_.model_path + ": its features file"));
-    STRATA_TRY(CheckShape(features, loaded.model.shape));
+                  FeaturesOf(loaded.model, job_.model_path));
     STRATA_TRY(CheckModelSettings(job_, loaded.model, job_.model_path));
     STRATA_ASSIGN(const std::unique_ptr<BatchSource> source,
                   OpenTest(context_.disk, job_, features, !predicting, group_));
@@ -89,19 +88,6 @@ class ApplyTask {
           table, table, dropped.ToString());
     }
     return outcome;
-  }
-
-  // A model whose features were tampered with, or put together from two.
-  Status CheckShape(const std::vector<FittedFeature>& features, const ModelShape& shape) const {
-    size_t slots = 0;
-    for (const FittedFeature& feature : features) {
-      slots += feature.spec.kind == FeatureKind::kNumeric ? 0 : 1;
-    }
-    if (slots == shape.slots && features.size() - slots == shape.dense_width) return {};
-    return Corrupt(fmt::format(
-        "{}: its features file has {} slots and {} dense features, the manifest "
-        "{} and {}",
-        job_.model_path, slots, features.size() - slots, shape.slots, shape.dense_width));
   }
 
   Status Evaluate(BatchSource& source, Scorer& scorer) {

@@ -69,16 +69,14 @@ Status MakeTable(Session& session, const TableSpec& spec, const CheckpointSettin
 }
 
 TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
-  TableSpec spec{.name = job.name + ".embedding",
-                 .dim = shape.row_dim(),
-                 .optimizer = job.sparse_optimizer,
-                 .initializer = job.sparse_initializer,
-                 .seed = job.seed,
-                 .ack = job.sparse_ack,
-                 .value_type = job.sparse_value_type,
-                 .state_type = job.sparse_state_type};
-  if (shape.kind == ModelKind::kLogistic) spec.initializer = {};  // single weights begin at 0
-  return spec;
+  return {.name = job.name + ".embedding",
+          .dim = shape.row_dim(),
+          .optimizer = job.sparse_optimizer,
+          .initializer = InitializerOf(shape, job.sparse_initializer),
+          .seed = job.seed,
+          .ack = job.sparse_ack,
+          .value_type = job.sparse_value_type,
+          .state_type = job.sparse_state_type};
 }
 
 class TrainTask {

@@ -40,7 +40,7 @@ Outcome ReadAll(const std::string& text, const DataSpec& spec, CsvOptions option
   auto reader = CsvReader::Open(disk, "d.csv", spec, options);
   if (!reader.ok()) return {{}, reader.status()};
   Outcome outcome;
-  CsvRow row;
+  DataRow row;
   while (true) {
     Result<bool> read = (*reader)->Next(&row);
     if (!read.ok()) outcome.status = read.status();
@@ -49,7 +49,7 @@ Outcome ReadAll(const std::string& text, const DataSpec& spec, CsvOptions option
     outcome.rows.push_back(fmt::format("{}|{}|{}|{}", row.numbers[plan.feature_columns[0]],
                                        row.fields[plan.feature_columns[1]], row.label, row.weight));
   }
-  outcome.bad_lines = (*reader)->bad_lines();
+  outcome.bad_lines = (*reader)->bad_rows();
   return outcome;
 }
 
@@ -160,14 +160,14 @@ TEST(CsvReader, ARowThatCannotBeReadMayKeepItsPlace) {
       CsvReader::Open(disk, "d.csv", spec, {.keep_bad_rows = true, .log_bad_lines = false});
   ASSERT_TRUE(reader.ok()) << reader.status().ToString();
   std::vector<std::string> rows;
-  CsvRow row;
+  DataRow row;
   while (*(*reader)->Next(&row)) {
     rows.push_back(fmt::format("{}|{}|{}|{}", row.numbers[0], row.fields[1], row.label, row.bad));
   }
   EXPECT_THAT(rows,
               testing::ElementsAre("1|a|0|", "nan||nan|d.csv:2: 2 columns, expected 3", "3|c|1|",
                                    "nan||nan|d.csv:5: column 'x': 'x' is no finite number"));
-  EXPECT_EQ((*reader)->bad_lines(), 2U);
+  EXPECT_EQ((*reader)->bad_rows(), 2U);
 }
 
 // Bad rows keep their places in parts, too, so that the parts' rows join to those of the whole.

@@ -13,9 +13,9 @@
 #include "base/random.h"
 #include "tests/worker/text_disk.h"
 #include "worker/data/buckets.h"
-#include "worker/data/csv_source.h"
 #include "worker/data/feature.h"
 #include "worker/data/feature_statistics.h"
+#include "worker/data/row_batches.h"
 
 namespace strata {
 namespace {
@@ -225,7 +225,7 @@ TEST(FeatureEncoder, EncodesLikeTheReference) {
   const std::vector<FittedFeature> fitted = FitFeatures(spec.features, GatherFrom(disk, spec, {}));
   auto reader = CsvReader::Open(disk, "d.csv", spec, {});
   ASSERT_TRUE(reader.ok());
-  auto source = CsvSource::Make(std::move(reader).value(), fitted);
+  auto source = RowBatches::Make(std::move(reader).value(), fitted);
   ASSERT_TRUE(source.ok()) << source.status().ToString();
   EXPECT_EQ((*source)->slots(), 2U);
   EXPECT_EQ((*source)->dense_width(), 3U);
@@ -298,7 +298,7 @@ TEST(FeatureEncoder, ConstantAndEmptyColumnsStayFinite) {
   EXPECT_EQ(fitted[0].deviation, 1);
   EXPECT_EQ(fitted[2].deviation, 1);
   disk.files["d.csv"] = "?,3,t,1\n3e38,-3e38,t,0\n";
-  auto source = CsvSource::Make(CsvReader::Open(disk, "d.csv", spec, {}).value(), fitted);
+  auto source = RowBatches::Make(CsvReader::Open(disk, "d.csv", spec, {}).value(), fitted);
   ASSERT_TRUE(source.ok());
   Batch batch;
   ASSERT_TRUE((*source)->Next(9, &batch).ok());
@@ -406,13 +406,13 @@ TEST(FeatureText, DamagedTextIsSafe) {
   }
 }
 
-TEST(CsvSource, RefusesOtherFeatures) {
+TEST(RowBatches, RefusesOtherFeatures) {
   TextDisk disk;
   disk.files["d.csv"] = "1,2,t,1\n";
   const DataSpec spec = NumbersSpec();
   std::vector<FittedFeature> fitted = FitFeatures(spec.features, GatherFrom(disk, spec, {}));
   const auto make = [&] {
-    return CsvSource::Make(CsvReader::Open(disk, "d.csv", spec, {}).value(), fitted).status();
+    return RowBatches::Make(CsvReader::Open(disk, "d.csv", spec, {}).value(), fitted).status();
   };
   EXPECT_TRUE(make().ok());
   fitted[1].spec.buckets = 9;

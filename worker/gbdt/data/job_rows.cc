@@ -153,7 +153,7 @@ Status JobRows::FindCategories(Group* group) {
 // Those that have no number yet.
 Status JobRows::ReadTexts(CategoryTextSets* found) {
   reader_->Rewind();
-  CsvRow row;
+  DataRow row;
   while (true) {
     STRATA_ASSIGN(const bool read, reader_->Next(&row));
     if (!read) return {};
@@ -184,7 +184,7 @@ Status JobRows::CheckCount(size_t list, size_t texts) const {
       path_, reader_->spec().features[feature].column, kTextsMax));
 }
 
-void JobRows::WarnOfBytes(size_t feature, const CsvRow& row) {
+void JobRows::WarnOfBytes(size_t feature, const DataRow& row) {
   if (warned_ || IsUtf8(row.fields[reader_->plan().feature_columns[feature]])) return;
   warned_ = true;
   Log(LogLevel::kWarning,
@@ -193,7 +193,7 @@ void JobRows::WarnOfBytes(size_t feature, const CsvRow& row) {
       path_, reader_->spec().features[feature].column, row.offset);
 }
 
-double JobRows::ValueOf(size_t feature, const CsvRow& row) {
+double JobRows::ValueOf(size_t feature, const DataRow& row) {
   const size_t column = reader_->plan().feature_columns[feature];
   const size_t list = list_of_[feature];
   if (list == kNone) return row.numbers[column];
@@ -207,7 +207,7 @@ double JobRows::ValueOf(size_t feature, const CsvRow& row) {
 
 Status JobRows::Next(SparseRows* block) {
   block->Clear();
-  CsvRow row;
+  DataRow row;
   while (block->rows() < kBlockRows) {
     if (part_.rows.has_value() && rows_seen_ >= part_.skip + *part_.rows) return {};
     STRATA_ASSIGN(const bool read, reader_->Next(&row));

@@ -46,9 +46,9 @@ class JobRows : public RowSource {
   Status ReadTexts(CategoryTextSets* found);
   Status CheckCount(size_t list, size_t texts) const;
   void NumberTexts();
-  double ValueOf(size_t feature, const CsvRow& row);
+  double ValueOf(size_t feature, const DataRow& row);
   // Says once that a category is no UTF-8.
-  void WarnOfBytes(size_t feature, const CsvRow& row);
+  void WarnOfBytes(size_t feature, const DataRow& row);
 
   std::unique_ptr<CsvReader> reader_;
   const std::string path_;

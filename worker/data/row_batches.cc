@@ -1,4 +1,4 @@
-#include "worker/data/csv_source.h"
+#include "worker/data/row_batches.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 
 namespace strata {
 
-Result<std::unique_ptr<CsvSource>> CsvSource::Make(std::unique_ptr<CsvReader> reader,
-                                                   std::vector<FittedFeature> features) {
+Result<std::unique_ptr<RowBatches>> RowBatches::Make(std::unique_ptr<CsvReader> reader,
+                                                     std::vector<FittedFeature> features) {
   const std::vector<FeatureSpec>& expected = reader->spec().features;
   const size_t common = std::min(expected.size(), features.size());
   for (size_t i = 0; i < common; ++i) {
@@ -26,20 +26,20 @@ Result<std::unique_ptr<CsvSource>> CsvSource::Make(std::unique_ptr<CsvReader> re
                     "use the job file that trained it",
                     Counted(expected.size(), "feature"), features.size()));
   }
-  return std::unique_ptr<CsvSource>(new CsvSource(std::move(reader), std::move(features)));
+  return std::make_unique<RowBatches>(std::move(reader), std::move(features));
 }
 
-CsvSource::CsvSource(std::unique_ptr<CsvReader> reader, std::vector<FittedFeature> features)
+RowBatches::RowBatches(std::unique_ptr<RowReader> reader, std::vector<FittedFeature> features)
     : reader_(std::move(reader)), encoder_(std::move(features), reader_->plan()) {}
 
-Status CsvSource::Rewind(uint64_t /*epoch*/) {
+Status RowBatches::Rewind(uint64_t /*epoch*/) {
   reader_->Rewind();
   return Status::Ok();
 }
 
-Status CsvSource::Next(size_t samples_max, Batch* batch) {
+Status RowBatches::Next(size_t samples_max, Batch* batch) {
   encoder_.Start(batch);
-  CsvRow row;
+  DataRow row;
   while (batch->samples < samples_max) {
     STRATA_ASSIGN(const bool read, reader_->Next(&row));
     if (!read) break;

@@ -1,0 +1,189 @@
+#include "strata/click_model.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/file/disk.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "cluster/collective/single_group.h"
+#include "kernels/core/math.h"
+#include "storage/memory/host_store.h"
+#include "storage/optimizer_fields.h"
+#include "worker/ctr/memory/memory_reader.h"
+#include "worker/ctr/metrics.h"
+#include "worker/ctr/model_file.h"
+#include "worker/ctr/scorer.h"
+#include "worker/ctr/trainer.h"
+#include "worker/data/feature_statistics.h"
+#include "worker/data/row_batches.h"
+#include "worker/data/shuffle_source.h"
+
+namespace strata {
+namespace {
+
+constexpr char kTable[] = "rows";
+
+Result<std::vector<FittedFeature>> Fit(const ClickRows& rows,
+                                       std::span<const FeatureSpec> features) {
+  STRATA_ASSIGN(MemoryReader reader, MemoryReader::Make(rows, features, true));
+  if (reader.rows() == 0) return Invalid("rows: there are none to train on");
+  STRATA_ASSIGN(const FeatureStatistics statistics, FeatureStatistics::Gather(reader, features));
+  return FitFeatures(features, statistics);
+}
+
+std::vector<FeatureSpec> SpecsOf(std::span<const FittedFeature> features) {
+  std::vector<FeatureSpec> specs;
+  for (const FittedFeature& feature : features) specs.push_back(feature.spec);
+  return specs;
+}
+
+Result<std::unique_ptr<BatchSource>> Batches(const ClickRows& rows,
+                                             const std::vector<FittedFeature>& features,
+                                             bool needs_labels) {
+  STRATA_ASSIGN(MemoryReader reader, MemoryReader::Make(rows, SpecsOf(features), needs_labels));
+  return std::unique_ptr<BatchSource>(
+      std::make_unique<RowBatches>(std::make_unique<MemoryReader>(std::move(reader)), features));
+}
+
+Status CheckRange(const char* name, double value, double least, double most) {
+  if (value >= least && value <= most) return {};
+  return Invalid(fmt::format("{} is {}: expected {} to {}", name, value, least, most));
+}
+
+Status CheckTraining(const ClickTraining& training) {
+  if (training.features.empty()) return Invalid("features: there are none: name at least one");
+  for (const FeatureSpec& feature : training.features) {
+    if (feature.kind != FeatureKind::kBucketised) continue;
+    STRATA_TRY(CheckRange(fmt::format("buckets of feature '{}'", feature.column).c_str(),
+                          feature.buckets, 2, 65536));
+  }
+  STRATA_TRY(CheckRange("dropout", training.dropout, 0, 0.99));
+  STRATA_TRY(CheckRange("l2", training.l2, 0, 1e6));
+  STRATA_TRY(CheckRange("batch_size", training.batch_size, 1, 1 << 24));
+  STRATA_TRY(CheckRange("epochs", training.epochs, 1, 1e6));
+  STRATA_TRY(CheckRange("threads", training.threads, 1, 1024));
+  const OptimizerKind dense = training.dense_optimizer.kind;
+  if (dense == OptimizerKind::kRowwiseAdaGrad || dense == OptimizerKind::kLazyAdam) {
+    return Invalid(fmt::format("dense_optimizer: {} is for rows alone", OptimizerKindName(dense)));
+  }
+  STRATA_TRY(ValidateOptimizer(training.rows_optimizer, "rows_optimizer"));
+  return ValidateOptimizer(training.dense_optimizer, "dense_optimizer");
+}
+
+Result<ModelShape> ShapeOf(const ClickTraining& training) {
+  ModelShape shape;
+  shape.kind = training.kind;
+  if (shape.kind != ModelKind::kLogistic) shape.embedding_dim = training.embedding_dim;
+  if (shape.kind == ModelKind::kDeepFm) shape.hidden = training.hidden;
+  for (const FeatureSpec& feature : training.features) {
+    (feature.kind == FeatureKind::kNumeric ? shape.dense_width : shape.slots) += 1;
+  }
+  STRATA_TRY(ValidateModelShape(shape));
+  return shape;
+}
+
+}  // namespace
+
+// The rows of parameters stay in the table that training has left.
+struct ClickModel::State {
+  SavedModel saved;
+  std::vector<FittedFeature> features;
+  std::unique_ptr<TableStore> store = MakeHostStore();
+};
+
+ClickModel::ClickModel(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining& training) {
+  STRATA_TRY(CheckTraining(training));
+  STRATA_ASSIGN(const ModelShape shape, ShapeOf(training));
+  auto state = std::make_shared<State>();
+  STRATA_ASSIGN(state->features, Fit(rows, training.features));
+  STRATA_ASSIGN(std::unique_ptr<BatchSource> source, Batches(rows, state->features, true));
+  if (training.shuffle_rows > 0) {
+    source = std::make_unique<ShuffleSource>(std::move(source), training.shuffle_rows,
+                                             Mix64(training.seed));
+  }
+  const TableSpec table{.name = kTable,
+                        .dim = shape.row_dim(),
+                        .optimizer = training.rows_optimizer,
+                        .initializer = InitializerOf(shape, training.initializer),
+                        .seed = training.seed};
+  STRATA_TRY(state->store->CreateTable(table));
+  CtrModel model(shape, training.threads);
+  SingleGroup alone;
+  Trainer trainer({.seed = training.seed,
+                   .batch_size = training.batch_size,
+                   .dropout = training.dropout,
+                   .l2 = training.l2,
+                   .dense_optimizer = training.dense_optimizer,
+                   .table = table.id(),
+                   .nonce = SystemRandom64()},
+                  model, *state->store, alone);
+  STRATA_TRY(trainer.Start());
+  for (uint32_t epoch = 0; epoch < training.epochs; ++epoch) {
+    STRATA_TRY(trainer.TrainEpoch(*source, epoch, [&](const StepReport& report) -> Status {
+      if (!training.stepped) return {};
+      return training.stepped({.step = report.step,
+                               .epoch = epoch + 1,
+                               .samples = report.samples_total,
+                               .loss = report.loss});
+    }));
+  }
+  state->saved = {.job = "memory",
+                  .seed = training.seed,
+                  .epochs = training.epochs,
+                  .samples = trainer.samples(),
+                  .shape = shape,
+                  .initializer = table.initializer,
+                  .value_type = table.value_type,
+                  .table_seed = table.seed,
+                  .features = FeaturesToText(state->features),
+                  .dense = {trainer.dense().begin(), trainer.dense().end()}};
+  return ClickModel(std::move(state));
+}
+
+Result<ClickModel> ClickModel::Read(const std::string& folder) {
+  STRATA_ASSIGN(LoadedModel loaded, LoadModel(RealDisk(), folder));
+  auto state = std::make_shared<State>();
+  STRATA_ASSIGN(state->features, FeaturesOf(loaded.model, folder));
+  SingleGroup alone;
+  STRATA_TRY(RestoreTable(loaded, kTable, *state->store, alone));
+  state->saved = std::move(loaded.model);
+  return ClickModel(std::move(state));
+}
+
+Status ClickModel::Write(const std::string& folder) const {
+  return SaveModel(RealDisk(), folder, state_->saved, *state_->store, TableIdOf(kTable));
+}
+
+ModelKind ClickModel::kind() const { return state_->saved.shape.kind; }
+std::vector<FeatureSpec> ClickModel::features() const { return SpecsOf(state_->features); }
+
+Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
+  STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, false));
+  CtrModel model(state_->saved.shape, 1);
+  Scorer scorer(model, state_->saved.dense, *state_->store, TableIdOf(kTable));
+  std::vector<float> all;
+  STRATA_TRY(scorer.Score(*source, [&](const Batch&, std::span<const float> logits) -> Status {
+    for (const float logit : logits) {
+      all.push_back(static_cast<float>(math::Sigmoid(double{logit})));
+    }
+    return {};
+  }));
+  return all;
+}
+
+Result<ClickMetrics> ClickModel::Evaluate(const ClickRows& rows) const {
+  STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, true));
+  CtrModel model(state_->saved.shape, 1);
+  Scorer scorer(model, state_->saved.dense, *state_->store, TableIdOf(kTable));
+  SingleGroup alone;
+  STRATA_ASSIGN(const Metrics metrics,
+                scorer.Evaluate(*source, alone, [](size_t) { return Status::Ok(); }));
+  return ClickMetrics{
+      .auc = metrics.auc, .logloss = metrics.logloss, .calibration = metrics.calibration};
+}
+
+}  // namespace strata
