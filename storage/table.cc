@@ -117,12 +117,21 @@ std::string_view OpKindName(OpKind kind) {
   return "unknown";
 }
 
+namespace {
+
+Status RunOn(TableStore& store, const TableSpec& table, Operation operation) {
+  return SubmitAndWait(store, std::move(operation))
+      .status.Prefixed(fmt::format("table '{}'", table.name));
+}
+
+}  // namespace
+
 Result<std::vector<float>> Pull(TableStore& store, const TableSpec& table,
                                 std::span<const Key> keys) {
   std::vector<float> rows(keys.size() * table.dim);
-  Operation lookup;
+  Operation lookup{.kind = OpKind::kLookup};
   lookup.parts.push_back({.table = table.id(), .keys = keys, .out = rows});
-  STRATA_TRY(SubmitAndWait(store, std::move(lookup)).status);
+  STRATA_TRY(RunOn(store, table, std::move(lookup)));
   return rows;
 }
 
@@ -131,7 +140,41 @@ Status Push(TableStore& store, const TableSpec& table, std::span<const Key> keys
   Operation update{.kind = OpKind::kUpdate};
   update.parts.push_back({.table = table.id(), .keys = keys, .in = gradients});
   update.step = step;
-  return SubmitAndWait(store, std::move(update)).status;
+  return RunOn(store, table, std::move(update));
+}
+
+Status Assign(TableStore& store, const TableSpec& table, std::span<const Key> keys,
+              std::span<const float> values) {
+  Operation assign{.kind = OpKind::kAssign};
+  assign.parts.push_back({.table = table.id(), .keys = keys, .in = values});
+  return RunOn(store, table, std::move(assign));
+}
+
+Status Erase(TableStore& store, const TableSpec& table, std::span<const Key> keys) {
+  Operation erase{.kind = OpKind::kErase};
+  erase.parts.push_back({.table = table.id(), .keys = keys});
+  return RunOn(store, table, std::move(erase));
+}
+
+Status Scan(
+    TableStore& store, const TableSpec& table,
+    const std::function<Status(std::span<const Key> keys, std::span<const float> rows)>& page) {
+  ScanPage found;
+  while (!found.done) {
+    Operation scan{.kind = OpKind::kScan};
+    scan.parts.push_back({.table = table.id(), .page = &found});
+    STRATA_TRY(RunOn(store, table, std::move(scan)));
+    STRATA_TRY(page(found.keys, found.rows));
+  }
+  return {};
+}
+
+Result<TableStats> Stats(TableStore& store, const TableSpec& table) {
+  TableStats stats;
+  Operation operation{.kind = OpKind::kStats};
+  operation.parts.push_back({.table = table.id(), .stats = &stats});
+  STRATA_TRY(RunOn(store, table, std::move(operation)));
+  return stats;
 }
 
 Status ValidateOperation(const Operation& operation) {

@@ -107,7 +107,7 @@ struct Operation {
   uint64_t step = 1;  // optimizer time of an update (Adam's t), from 1
   std::optional<SyncGroup> sync =
       {};                    // of a lookup, update or update-lookup in synchronous training
-  TimeNs deadline = kNever;  // on the store's clock; kDeadlineExceeded after it
+  TimeNs deadline = kNever;  // Now() + a duration (strata/time.h); kDeadlineExceeded after it
   AckLevel ack = AckLevel::kDefault;
 };
 
@@ -141,12 +141,26 @@ class TableStore {
 // Submit, then wait for the outcome. Blocks the calling thread.
 Outcome SubmitAndWait(TableStore& store, Operation operation);
 
-// The rows of `keys` in the table, keys.size() x table.dim elements, row by row. Blocks.
+// ---- One operation on one table. Each blocks; errors name the table.
+
+// The rows of `keys`, keys.size() x table.dim elements, row by row.
 Result<std::vector<float>> Pull(TableStore& store, const TableSpec& table,
                                 std::span<const Key> keys);
 // One update: the rows of `keys` follow `gradients`, keys.size() x table.dim elements. Returns when
-// the table's AckLevel is reached. `step` is the optimizer's time, from 1.
+// the table's AckLevel is reached. `step` is the optimizer's time, from 1. A row whose summed
+// gradient holds NaN or infinity is left alone, which is no error: TableStats::rejected counts it.
 Status Push(TableStore& store, const TableSpec& table, std::span<const Key> keys,
             std::span<const float> gradients, uint64_t step = 1);
+// The rows of `keys` become `values`, keys.size() x table.dim elements; optimizer state restarts.
+Status Assign(TableStore& store, const TableSpec& table, std::span<const Key> keys,
+              std::span<const float> values);
+// Rows that exist go; missing ones are no error.
+Status Erase(TableStore& store, const TableSpec& table, std::span<const Key> keys);
+// Every row that exists, in pages of keys.size() x table.dim elements. The error of `page` ends the
+// scan.
+Status Scan(
+    TableStore& store, const TableSpec& table,
+    const std::function<Status(std::span<const Key> keys, std::span<const float> rows)>& page);
+Result<TableStats> Stats(TableStore& store, const TableSpec& table);
 
 }  // namespace strata

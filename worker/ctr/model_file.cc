@@ -41,16 +41,13 @@ struct Rows {
   std::vector<float> values;
 };
 
-Result<Rows> ScanTable(TableStore& store, TableId table, uint32_t row_dim) {
+Result<Rows> SortedRows(TableStore& store, const TableSpec& table) {
   Rows scanned;
-  ScanPage page;
-  while (!page.done) {
-    Operation scan{.kind = OpKind::kScan, .parts = {}, .exec = {}, .sync = {}};
-    scan.parts.push_back({.table = table, .keys = {}, .in = {}, .out = {}, .page = &page});
-    STRATA_TRY(SubmitAndWait(store, std::move(scan)).status.Prefixed("scanning the table"));
-    scanned.keys.insert(scanned.keys.end(), page.keys.begin(), page.keys.end());
-    scanned.values.insert(scanned.values.end(), page.rows.begin(), page.rows.end());
-  }
+  STRATA_TRY(Scan(store, table, [&](std::span<const Key> keys, std::span<const float> rows) {
+    scanned.keys.insert(scanned.keys.end(), keys.begin(), keys.end());
+    scanned.values.insert(scanned.values.end(), rows.begin(), rows.end());
+    return Status::Ok();
+  }));
   std::vector<size_t> order(scanned.keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(),
@@ -60,8 +57,8 @@ Result<Rows> ScanTable(TableStore& store, TableId table, uint32_t row_dim) {
   sorted.values.reserve(scanned.values.size());
   for (const size_t from : order) {
     sorted.keys.push_back(scanned.keys[from]);
-    const auto row = scanned.values.begin() + static_cast<ptrdiff_t>(from * row_dim);
-    sorted.values.insert(sorted.values.end(), row, row + row_dim);
+    const auto row = scanned.values.begin() + static_cast<ptrdiff_t>(from * table.dim);
+    sorted.values.insert(sorted.values.end(), row, row + table.dim);
   }
   return sorted;
 }
@@ -228,9 +225,9 @@ std::vector<T> Values(std::string_view bytes) {
 }  // namespace
 
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
-                 TableId table) {
+                 const TableSpec& table) {
   const std::string place = WithoutSlash(folder);
-  STRATA_ASSIGN(const Rows rows, ScanTable(store, table, model.shape.row_dim()));
+  STRATA_ASSIGN(const Rows rows, SortedRows(store, table));
   STRATA_TRY(MakeDurableFolder(disk, place));
   STRATA_ASSIGN(const std::vector<std::string> names, disk.List(place));
   uint64_t newest = 0;
@@ -307,15 +304,19 @@ Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std
       slots, features.size() - slots, shape.slots, shape.dense_width));
 }
 
+TableSpec TableOf(const SavedModel& model, const std::string& name) {
+  return {.name = name,
+          .dim = model.shape.row_dim(),
+          .optimizer = {},
+          .initializer = model.initializer,
+          .seed = model.table_seed,
+          .value_type = model.value_type};
+}
+
 Status RestoreTable(const LoadedModel& loaded, const std::string& table_name, TableStore& store,
                     Group& group) {
-  const size_t dim = loaded.model.shape.row_dim();
-  const TableSpec spec{.name = table_name,
-                       .dim = static_cast<uint32_t>(dim),
-                       .optimizer = {},
-                       .initializer = loaded.model.initializer,
-                       .seed = loaded.model.table_seed,
-                       .value_type = loaded.model.value_type};
+  const TableSpec spec = TableOf(loaded.model, table_name);
+  const size_t dim = spec.dim;
   constexpr size_t kRowsAtOnce = 8192;
   const auto world = static_cast<size_t>(group.world());
   const auto rank = static_cast<size_t>(group.rank());
@@ -324,12 +325,9 @@ Status RestoreTable(const LoadedModel& loaded, const std::string& table_name, Ta
   STRATA_TRY(store.CreateTable(spec));
   for (size_t at = begin; at < end; at += kRowsAtOnce) {
     const size_t count = std::min(kRowsAtOnce, end - at);
-    Operation assign{.kind = OpKind::kAssign, .parts = {}, .exec = {}, .sync = {}};
-    assign.parts.push_back({.table = spec.id(),
-                            .keys = std::span(loaded.keys).subspan(at, count),
-                            .in = std::span(loaded.rows).subspan(at * dim, count * dim),
-                            .out = {}});
-    STRATA_TRY(SubmitAndWait(store, std::move(assign)).status.Prefixed("restoring the model"));
+    STRATA_TRY(Assign(store, spec, std::span(loaded.keys).subspan(at, count),
+                      std::span(loaded.rows).subspan(at * dim, count * dim))
+                   .Prefixed("restoring the model"));
   }
   int64_t done = 1;
   return group.Allreduce(std::span(&done, 1), ReduceOp::kSum);

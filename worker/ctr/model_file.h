@@ -33,7 +33,7 @@ struct SavedModel {
 // happens meanwhile, the folder holds the old model or the new one. One rank does this; nobody may
 // be training the table.
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
-                 TableId table);
+                 const TableSpec& table);
 
 // The files of a model in the folder: those that are there, which saving replaces or removes, and
 // the manifest, which it writes. One that cannot be listed has the manifest alone.
@@ -53,6 +53,9 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder);
 // The model's features, for messages from `folder`. kCorrupt: a text that is none, or features that
 // do not go with the model's shape: it was tampered with, or put together from two.
 Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std::string& folder);
+
+// The table that the model's rows go to, under this name. Nothing updates it.
+TableSpec TableOf(const SavedModel& model, const std::string& name);
 
 // Creates the table and fills it, each rank with its part of the rows. Returns once all ranks have;
 // every rank calls it.

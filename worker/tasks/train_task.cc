@@ -28,14 +28,6 @@
 namespace strata {
 namespace {
 
-Result<bool> IsEmpty(TableStore& store, TableId table) {
-  TableStats stats;
-  Operation operation{.kind = OpKind::kStats, .parts = {}, .exec = {}, .sync = {}};
-  operation.parts.push_back({.table = table, .stats = &stats});
-  STRATA_TRY(SubmitAndWait(store, std::move(operation)).status);
-  return stats.rows == 0;
-}
-
 std::string_view WhyItDoesNotGoOn(const CheckpointSettings& settings) {
   if (settings.every_steps == 0) return "this job takes no checkpoints (checkpoint.every_steps)";
   if (!settings.resume) return "checkpoint.resume=false begins anew";
@@ -49,7 +41,8 @@ Status MakeNewTable(TableStore& store, const TableSpec& spec, const CheckpointSe
       std::ranges::any_of(tables, [&](const TableSpec& table) { return table.name == spec.name; });
   bool usable = !exists;
   if (exists && settings.every_steps != 0 && settings.resume) {
-    STRATA_ASSIGN(usable, IsEmpty(store, spec.id()));
+    STRATA_ASSIGN(const TableStats stats, Stats(store, spec));
+    usable = stats.rows == 0;
   }
   if (usable) return store.CreateTable(spec);
   return AlreadyExists(fmt::format(
@@ -246,7 +239,7 @@ class TrainTask {
                              .features = FeaturesToText(features),
                              .dense = {trainer.dense().begin(), trainer.dense().end()}};
       saved = WriteOrKeep(context_.disk, job_.model_path, [&](const std::string& folder) {
-        STRATA_TRY(SaveModel(context_.disk, folder, model, context_.session.store(), table.id()));
+        STRATA_TRY(SaveModel(context_.disk, folder, model, context_.session.store(), table));
         return texts_ ? WriteDictionary(context_.disk, folder, *texts_)
                       : RemoveDictionary(context_.disk, folder);
       });

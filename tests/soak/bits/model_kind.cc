@@ -38,7 +38,7 @@ void Save(Disk& disk, const std::string& folder) {
                    .table_seed = spec.seed,
                    .features = "text of the features\n",
                    .dense = std::vector<float>(CtrModel(shape, 1).dense_parameters(), 0.5F)};
-  STRATA_CHECK(SaveModel(disk, folder, model, *store, spec.id()).ok());
+  STRATA_CHECK(SaveModel(disk, folder, model, *store, spec).ok());
 }
 
 bool Equal(const LoadedModel& a, const LoadedModel& b) {

@@ -72,7 +72,7 @@ void Save(Disk& disk) {
   Operation assign{.kind = OpKind::kAssign, .parts = {}, .exec = {}, .sync = {}};
   assign.parts.push_back({.table = spec.id(), .keys = Keys(), .in = Rows(), .out = {}});
   ASSERT_TRUE(SubmitAndWait(*store, std::move(assign)).status.ok());
-  ASSERT_TRUE(SaveModel(disk, "model", Model(), *store, spec.id()).ok());
+  ASSERT_TRUE(SaveModel(disk, "model", Model(), *store, spec).ok());
 }
 
 TEST(ModelGolden, VersionOneIsWrittenAsEver) {

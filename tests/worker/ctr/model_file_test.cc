@@ -62,9 +62,7 @@ struct Example {
     }
   }
 
-  Status Save(Disk& disk) const {
-    return SaveModel(disk, "runs/model", model, *store, Spec().id());
-  }
+  Status Save(Disk& disk) const { return SaveModel(disk, "runs/model", model, *store, Spec()); }
 
   bool Equals(const LoadedModel& loaded) const {
     std::map<Key, std::vector<float>> expected;

@@ -89,6 +89,7 @@ Result<ModelShape> ShapeOf(const ClickTraining& training) {
 // The rows of parameters stay in the table that training has left.
 struct ClickModel::State {
   SavedModel saved;
+  TableSpec table;
   std::vector<FittedFeature> features;
   std::unique_ptr<TableStore> store = MakeHostStore();
 };
@@ -105,11 +106,12 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
     source = std::make_unique<ShuffleSource>(std::move(source), training.shuffle_rows,
                                              Mix64(training.seed));
   }
-  const TableSpec table{.name = kTable,
-                        .dim = shape.row_dim(),
-                        .optimizer = training.rows_optimizer,
-                        .initializer = InitializerOf(shape, training.initializer),
-                        .seed = training.seed};
+  const TableSpec& table =
+      state->table = {.name = kTable,
+                      .dim = shape.row_dim(),
+                      .optimizer = training.rows_optimizer,
+                      .initializer = InitializerOf(shape, training.initializer),
+                      .seed = training.seed};
   STRATA_TRY(state->store->CreateTable(table));
   CtrModel model(shape, training.threads);
   SingleGroup alone;
@@ -149,13 +151,14 @@ Result<ClickModel> ClickModel::Read(const std::string& folder) {
   auto state = std::make_shared<State>();
   STRATA_ASSIGN(state->features, FeaturesOf(loaded.model, folder));
   SingleGroup alone;
+  state->table = TableOf(loaded.model, kTable);
   STRATA_TRY(RestoreTable(loaded, kTable, *state->store, alone));
   state->saved = std::move(loaded.model);
   return ClickModel(std::move(state));
 }
 
 Status ClickModel::Write(const std::string& folder) const {
-  return SaveModel(RealDisk(), folder, state_->saved, *state_->store, TableIdOf(kTable));
+  return SaveModel(RealDisk(), folder, state_->saved, *state_->store, state_->table);
 }
 
 ModelKind ClickModel::kind() const { return state_->saved.shape.kind; }
@@ -164,7 +167,7 @@ std::vector<FeatureSpec> ClickModel::features() const { return SpecsOf(state_->f
 Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
   STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, false));
   CtrModel model(state_->saved.shape, 1);
-  Scorer scorer(model, state_->saved.dense, *state_->store, TableIdOf(kTable));
+  Scorer scorer(model, state_->saved.dense, *state_->store, state_->table.id());
   std::vector<float> all;
   STRATA_TRY(scorer.Score(*source, [&](const Batch&, std::span<const float> logits) -> Status {
     for (const float logit : logits) {
@@ -178,7 +181,7 @@ Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
 Result<ClickMetrics> ClickModel::Evaluate(const ClickRows& rows) const {
   STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, true));
   CtrModel model(state_->saved.shape, 1);
-  Scorer scorer(model, state_->saved.dense, *state_->store, TableIdOf(kTable));
+  Scorer scorer(model, state_->saved.dense, *state_->store, state_->table.id());
   SingleGroup alone;
   STRATA_ASSIGN(const Metrics metrics,
                 scorer.Evaluate(*source, alone, [](size_t) { return Status::Ok(); }));
