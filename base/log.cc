@@ -17,6 +17,7 @@ namespace strata {
 namespace {
 
 std::atomic<LogLevel> g_level{LogLevel::kInfo};
+std::atomic<std::shared_ptr<const LogSink>> g_sink;  // null: there is none
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   switch (level) {
@@ -96,6 +97,11 @@ Status CheckFolderOf(const std::string& file) {
                             file, folder.string()));
 }
 
+void Write(LogLevel level, std::string_view text) {
+  if (const std::shared_ptr<const LogSink> sink = g_sink.load()) return (*sink)(level, text);
+  Logger()->log(ToSpdlog(level), text);
+}
+
 }  // namespace
 
 Result<LogLevel> ParseLogLevel(std::string_view name) {
@@ -123,8 +129,14 @@ Status StartLogging(LogLevel level, const std::string& node, const std::string& 
   } catch (const spdlog::spdlog_ex& error) {
     return Failed(fmt::format("cannot write the log to {}: {}", file, error.what()));
   }
-  g_level.store(level, std::memory_order_relaxed);
+  SetLogLevel(level);
   return Status::Ok();
+}
+
+void SetLogLevel(LogLevel level) { g_level.store(level, std::memory_order_relaxed); }
+
+void SetLogSink(LogSink sink) {
+  g_sink.store(sink ? std::make_shared<const LogSink>(std::move(sink)) : nullptr);
 }
 
 Result<bool> ReopenLog() {
@@ -147,8 +159,7 @@ void LogText(LogLevel level, std::string_view text) {
   // A line of the log begins with a time: what follows a line break, perhaps sent by a peer, must
   // not pass for one.
   if (std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < ' '; })) {
-    Logger()->log(ToSpdlog(level), text);
-    return;
+    return Write(level, text);
   }
   std::string safe;
   for (char c : text) {
@@ -158,7 +169,7 @@ void LogText(LogLevel level, std::string_view text) {
       safe += static_cast<unsigned char>(c) < ' ' && c != '\t' ? '?' : c;
     }
   }
-  Logger()->log(ToSpdlog(level), safe);
+  Write(level, safe);
 }
 
 }  // namespace strata

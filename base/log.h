@@ -1,18 +1,18 @@
-// Logging: lines on stderr or in a file, through spdlog, which only base/log.cc sees. A line is
+// Logging: lines on stderr, in a file or to a program's sink (strata/log.h), through spdlog, which
+// only base/log.cc sees. A line is
 //   2026-11-21T08:40:00.123Z info server-0 shard: table embedding created dim=17
 #pragma once
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "strata/log.h"
 #include "strata/status.h"
 
 namespace strata {
 
-enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 Result<LogLevel> ParseLogLevel(std::string_view name);  // debug, info, warning, error, off
 
 // Call once, before threads start. `node` stands in every line ("server-0"). An empty file: stderr.

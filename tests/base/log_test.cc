@@ -74,6 +74,24 @@ TEST(LogTest, TextCannotForgeALine) {
               HasSubstr("info 50%v first {}%v\n    2026-01-01T00:00:00.000Z info forged?[0m\n"));
 }
 
+TEST(LogTest, AProgramTakesTheLines) {
+  const TempFolder folder;
+  const std::string file = folder.File("log");
+  ASSERT_TRUE(StartLogging(LogLevel::kInfo, "n", file).ok());
+  std::vector<std::string> lines;
+  SetLogSink([&](LogLevel level, std::string_view text) {
+    lines.push_back(fmt::format("{} {}", static_cast<int>(level), text));
+  });
+  SetLogLevel(LogLevel::kWarning);
+  Log(LogLevel::kInfo, "quiet");
+  Log(LogLevel::kError, "loud\nand long");
+  SetLogSink(nullptr);
+  Log(LogLevel::kWarning, "to the file");
+  EXPECT_THAT(lines, testing::ElementsAre("3 loud\n    and long"));
+  EXPECT_THAT(ReadWholeFile(file), HasSubstr("to the file"));
+  EXPECT_THAT(ReadWholeFile(file), Not(HasSubstr("loud")));
+}
+
 TEST(LogTest, AFileThatCannotBeWrittenIsAnError) {
   const Status status = StartLogging(LogLevel::kInfo, "n", "/proc/no/such/folder/log");
   EXPECT_EQ(status.code(), StatusCode::kFailed);
