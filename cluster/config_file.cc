@@ -12,7 +12,7 @@ constexpr uint64_t kFileBytesMax = uint64_t{16} << 20;
 Status LoadClusterFile(Disk& disk, const std::string& path, const std::string& origin,
                        Settings* settings) {
   const Result<std::string> text = ReadTextFile(disk, path, kFileBytesMax);
-  if (!text.ok()) return Invalid(text.status().message()).Prefixed(origin);
+  if (!text.ok()) return text.status().Prefixed(origin);
   return settings->LoadToml(*text, path);
 }
 

@@ -11,8 +11,8 @@
 
 namespace strata {
 
-// Loads the file at `path` over the settings. kInvalid: it cannot be read, which the error blames
-// on `origin` ("--config"); or as Settings::LoadToml.
+// Loads the file at `path` over the settings. kNotFound: there is none, which the error blames on
+// `origin` ("--config"); kFailed: it cannot be read; kInvalid: as Settings::LoadToml.
 Status LoadClusterFile(Disk& disk, const std::string& path, const std::string& origin,
                        Settings* settings);
 

@@ -26,7 +26,8 @@ struct ClusterOptions {
   bool shared_memory = true;
 };
 
-// What cluster.toml says of all that is in the options. Errors name file, line and column.
+// What cluster.toml says of all that is in the options. kNotFound: there is no such file; kInvalid
+// names file, line and column.
 Result<ClusterOptions> ReadClusterFile(const std::string& path);
 
 // Thread-safe. Completions of operations run on a thread of the cluster's: they may submit, but not

@@ -10,7 +10,7 @@
 namespace strata {
 
 Result<ClusterOptions> ReadClusterFile(const std::string& path) {
-  STRATA_ASSIGN(const ClusterConfig config, ReadClusterConfig(path, {}, path));
+  STRATA_ASSIGN(const ClusterConfig config, ReadClusterConfig(path, {}, "the cluster file"));
   ClusterOptions options{.name = config.name,
                          .connect_timeout = config.connect_timeout,
                          .request_timeout = config.request_timeout,

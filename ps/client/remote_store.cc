@@ -202,6 +202,10 @@ RemoteStore::~RemoteStore() {
 
 Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptions& options) {
   if (options.servers.empty()) return Invalid("a cluster needs at least one server, found none");
+  for (size_t server = 0; server < options.servers.size(); ++server) {
+    if (options.servers[server].find("://") != std::string::npos) continue;
+    STRATA_TRY(CheckHostPort(options.servers[server]).Prefixed(fmt::format("server {}", server)));
+  }
   STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());
   STRATA_ASSIGN(auto port, ClientPort::Create(std::move(context), {}));
   auto impl = std::make_unique<Impl>(options, std::move(port));

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <charconv>
 #include <memory>
 #include <string_view>
 
@@ -51,6 +52,18 @@ Result<std::string> NumericEndpoint(const std::string& endpoint) {
   const bool v6 = numeric.find(':') != std::string::npos;
   return fmt::format(fmt::runtime(v6 ? "tcp://[{}]{}" : "tcp://{}{}"), numeric,
                      endpoint.substr(colon));
+}
+
+Status CheckHostPort(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  const bool has_both = colon != std::string::npos && colon > 0;
+  int port = 0;
+  if (has_both) {
+    const char* const end = address.data() + address.size();
+    const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
+    if (error == std::errc() && stop == end && port >= 1 && port <= 65535) return {};
+  }
+  return Invalid(fmt::format("'{}' is no address: expected host:port, as 127.0.0.1:7600", address));
 }
 
 std::string HostPort(const std::string& host, int port) {

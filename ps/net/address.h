@@ -16,6 +16,9 @@ Result<std::string> NumericAddress(const std::string& host);
 // endpoint.
 Result<std::string> NumericEndpoint(const std::string& endpoint);
 
+// kInvalid unless the text is "host:port", with a port from 1 to 65535. Asks nobody.
+Status CheckHostPort(const std::string& address);
+
 // "host:port", with brackets around IPv6.
 std::string HostPort(const std::string& host, int port);
 

@@ -98,8 +98,8 @@ Result<std::shared_ptr<InprocListener>> InprocListener::Open(const std::string& 
   const MutexLock lock(TheNames().mutex);
   std::weak_ptr<InprocListener>& entry = TheNames().listeners[endpoint];
   if (!entry.expired()) {
-    return AlreadyExists(
-        fmt::format("another server of this process is {}; choose another name", endpoint));
+    return AlreadyExists(fmt::format(
+        "another server of this process has the name {}; choose another one", endpoint));
   }
   entry = listener;
   return listener;

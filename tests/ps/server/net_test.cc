@@ -109,6 +109,16 @@ TEST(ServerNet, ReceiveEndsAtItsDeadlineAndByWake) {
   }
 }
 
+TEST(ServerNet, AnAddressHasAHostAndAPort) {
+  EXPECT_TRUE(CheckHostPort("localhost:7600").ok());
+  EXPECT_TRUE(CheckHostPort("[::1]:1").ok());
+  for (const char* wrong : {"", "localhost", ":7600", "a:", "a:0", "a:65536", "a:76oo", "a:-1"}) {
+    const Status status = CheckHostPort(wrong);
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << wrong;
+    EXPECT_NE(status.message().find("expected host:port"), std::string::npos) << wrong;
+  }
+}
+
 TEST(ServerNet, ErrorsNameAddressAndRemedy) {
   Pair pair;
   const auto taken = ZmqRouterPort::Bind(pair.context, "127.0.0.1", pair.router->port());
