@@ -24,4 +24,6 @@ const Clock& RealClock() {
   return clock;
 }
 
+TimeNs Now() { return RealClock().Now(); }
+
 }  // namespace strata

@@ -1,5 +1,6 @@
-// The seam to time. Nothing outside base/ reads the system's clock; code that needs "now" or waits
-// takes a Clock. SimClock is moved by hand, so that a test can pass an hour in a microsecond.
+// The seam to time. Nothing outside base/ reads the system's clock; code of Strata's that needs
+// "now" or waits takes a Clock, whose Now a test can move, not strata/time.h's. SimClock is moved
+// by hand, so that a test can pass an hour in a microsecond.
 #pragma once
 
 #include <atomic>

@@ -35,8 +35,8 @@ struct CallOptions {
 // is sent. The group then goes on, provided that all ranks passed them.
 class Group {
  public:
-  // Within Strata alone: over anything that ranks can exchange through, which outlives the group
-  // (cluster/collective/group.h). Others join a group (strata/worker_group.h).
+  // Within Strata alone: over anything that ranks can exchange through, which outlives the group.
+  // Others join a group (strata/worker_group.h).
   explicit Group(Exchanger& exchanger);
   Group(Exchanger& exchanger, GroupOptions options);
   Group(Group&& other) noexcept;

@@ -1,4 +1,4 @@
-// What a new row's value is; the functions are in kernels/core/initializer.h.
+// What the value of a row is that no update or assign has made yet.
 #pragma once
 
 #include <cstdint>

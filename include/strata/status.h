@@ -13,7 +13,7 @@
 
 namespace strata {
 
-// The numbers travel on the wire (proto/wire): never change or reuse one.
+// The numbers travel on the wire (docs/protocol.md): never change or reuse one.
 enum class StatusCode : uint16_t {
   kOk = 0,
   kFailed = 1,            // the work failed: I/O error, a job that cannot go on
@@ -84,7 +84,7 @@ STRATA_DEFINE_STATUS(Unavailable, kUnavailable)
 STRATA_DEFINE_STATUS(Internal, kInternal)
 #undef STRATA_DEFINE_STATUS
 
-// The process's exit code for a final status (docs/reference of exit codes: README): 0 done,
+// The process's exit code for a final status: 0 done,
 // 1 the work failed, 2 bad command line or file, 3 a peer or server is lost, 4 refused, 70 a bug.
 int ExitCode(const Status& status);
 

@@ -13,4 +13,7 @@ constexpr TimeNs kMillisecond = 1'000'000;
 constexpr TimeNs kSecond = 1'000'000'000;
 constexpr TimeNs kNever = INT64_MAX;  // a deadline that does not come
 
+// This moment, for deadlines: Now() + 2 * kSecond. Thread-safe.
+TimeNs Now();
+
 }  // namespace strata

@@ -1,11 +1,5 @@
-// What becomes of a row's summed gradient before the optimizer's rule sees it. In this order:
-//
-//   clip_value     each element is brought into [-clip_value, clip_value]
-//   clip_norm      a gradient whose Euclidean norm is above clip_norm is scaled to that norm
-//                  (R. Pascanu, T. Mikolov, Y. Bengio, ICML 2013)
-//   weight_decay   weight_decay x weight is added to each element: the gradient of an L2 penalty
-//                  of weight_decay / 2 times the sum of squares, on the rows of a batch alone. It
-//                  goes through the rule's moments as the rest of the gradient does.
+// What becomes of a row's summed gradient before the optimizer's rule sees it
+// (strata/optimizer_spec.h).
 //
 // fp32 throughout, but for norms (row_sum.h). A sum that holds NaN or infinity never comes here:
 // tables leave its row alone, and count it.

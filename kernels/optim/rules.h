@@ -1,39 +1,9 @@
-// The optimizers' rules, each written once for the host and for GPUs, fp32 throughout. w weight, g
-// gradient (summed over the occurrences of a row, then as gradient_shape.h leaves it), t = 1, 2,
-// ... the optimizer's time, lr the learning rate at t (learning_rate.h).
+// The optimizers' rules, each written once for the host and for GPUs, fp32 throughout.
+// strata/optimizer_spec.h has the formulas; names here are its letters. A rule sees a row's summed
+// gradient as gradient_shape.h leaves it.
 //
-//   SGD        w -= lr g                                                        no state
-//   momentum   m = f m - lr g;  w += m                                          state: m
-//              (B. Polyak, USSR Comp. Math. 1964)
-//   Nesterov   a' = f a - lr g;  w += (1 + f) a' - f a;  a = a'                 state: a
-//              (Y. Nesterov, 1983, as I. Sutskever et al., ICML 2013, w being the point ahead)
-//   AdaGrad    n += g^2;  w -= lr g / (sqrt(n) + eps)                           state: n
-//              (J. Duchi, E. Hazan, Y. Singer, JMLR 2011)
-//   row-wise   n += mean of g^2 over the row;  w -= lr g / (sqrt(n) + eps)      state: one n a row
-//   AdaGrad    (FBGEMM's; D. Mudigere et al., ISCA 2022)
-//   RMSProp    v = rho v + (1 - rho) g^2;  w -= lr g / (sqrt(v) + eps)          state: v
-//              (T. Tieleman, G. Hinton, 2012)
-//   FTRL       n' = n + g^2;  s = (sqrt(n' + e) - sqrt(n + e)) / lr             state: n, z
-//              z += g - s w;  n = n'
-//              w = 0 where |z| <= l1, elsewhere
-//              w = (sign(z) l1 - z) / (sqrt(n' + e) / lr + l2 + beta / lr)
-//              (H. B. McMahan et al., KDD 2013. e = 2^-23 as in HugeCTR keeps w finite where n
-//              and beta are 0. s is computed as g^2 / (sqrt(n' + e) + sqrt(n + e)) / lr, which is
-//              the same number and loses no digits to the difference of two close roots. What a
-//              weight began with counts through s w: the less, the larger beta.)
-//   Adam       m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2                  state: m, v
-//              w -= a_t m / (sqrt(v) + eps),  a_t = lr sqrt(1 - b2^t) / (1 - b1^t)
-//              (D. Kingma, J. Ba, ICLR 2015, end of section 2: eps outside the bias correction.
-//              Only the rows of a batch move; t counts batches, not touches of the row.)
-//   lazy Adam  w -= lr / (1 - b1) sqrt(1 - b2^p) / (1 - b1^p) (1 - b1^k) m / (sqrt(v) + eps)
-//              m = b1^k m + (1 - b1) g;  v = b2^k v + (1 - b2) g^2              state: m, v
-//              p the row's time: that of its last update, 1 before the first; k = t - p, 0 where
-//              time ran backward. (HugeCTR's LazyGlobal: what Adam would have done to the row in
-//              steps p to t - 1, had v stayed as it was. So a gradient reaches w at the row's next
-//              update, and a row's first update only fills m and v.)
-//
-// State of a row or span of n elements: one array of n floats for each letter, in the order above:
-// | m: n | v: n |; row-wise AdaGrad's is one float. A rule's call takes the address of the
+// State of a row or span of n elements: one array of n floats for each letter, in the formulas'
+// order: | m: n | v: n |; row-wise AdaGrad's is one float. A rule's call takes the address of the
 // element's first state and the distance n to the next one; kStates: how many. A rule that needs
 // something of its row says so (kNeeds), and what runs on the elements is what its ForRow returns.
 //

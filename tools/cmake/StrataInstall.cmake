@@ -126,6 +126,8 @@ install(TARGETS ${installed} EXPORT StrataTargets ARCHIVE DESTINATION ${CMAKE_IN
 install(TARGETS strata-server strata-worker strata-admin RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   ${without_gpu})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT StrataTargets NAMESPACE Strata:: DESTINATION ${STRATA_PACKAGE_DIR})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/StrataConfig.cmake.in
   ${PROJECT_BINARY_DIR}/StrataConfig.cmake INSTALL_DESTINATION ${STRATA_PACKAGE_DIR})

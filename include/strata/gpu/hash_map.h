@@ -2,9 +2,8 @@
 // enqueue kernels on exec.stream and return. Nothing is allocated, nothing synchronises. One stream
 // at a time.
 //
-// Keys of a call that changes the map are distinct (CombineBatch of kernels/sparse sees to that);
-// those of a call that only reads may repeat. Batches have at most 2^32 - 1 keys, maps any number
-// of slots.
+// Keys of a call that changes the map are distinct; those of a call that only reads may repeat.
+// Batches have at most 2^32 - 1 keys, maps any number of slots.
 //
 // A call that makes rows is two kernels: the first works on the rows that exist and lists the keys
 // that have none, the second takes places for those. So nothing is locked: while keys are compared

@@ -74,7 +74,7 @@ struct MapRef {
   uint32_t slot_bytes = 0;
   uint32_t dim = 0;
   uint32_t state_width = 0;
-  // How value and state are stored (storage/row_schema.h).
+  // How value and state are stored.
   ElementType value_type = ElementType::kFp32;
   StateTypes state_types = {};
   uint32_t state_offset = 0;  // in bytes
