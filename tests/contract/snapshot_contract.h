@@ -22,8 +22,8 @@ namespace strata {
 struct SnapshotCase {
   std::string name;  // letters and digits
   std::function<std::unique_ptr<LocalTable>(const TableSpec&)> make;
-  uint32_t seeds = kSanitized ? 15 : 60;  // of the random runs
-  uint64_t ttl_steps = 0;                 // of the tables' policy
+  uint32_t seeds = kSanitized ? 8 : 60;  // of the random runs
+  uint64_t ttl_steps = 0;                // of the tables' policy
 };
 
 inline void PrintTo(const SnapshotCase& snapshot_case, std::ostream* out) {

@@ -7,6 +7,7 @@
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
 #include "tests/storage/checkpoint_fixture.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 namespace {
@@ -144,10 +145,11 @@ bool RunWithFault(uint64_t seed, uint64_t stop_at, bool power_loss, uint64_t* co
 }
 
 TEST(CheckpointCrashTest, AtEveryStepTheOldOrTheNewOneIsWhole) {
+  constexpr uint64_t kPowerLosses = kSanitized ? 4 : 12;
   for (const bool power_loss : {false, true}) {
     uint64_t committed = 0;
     uint64_t steps = 0;
-    for (uint64_t seed = 1; seed <= (power_loss ? 12U : 2U); ++seed) {
+    for (uint64_t seed = 1; seed <= (power_loss ? kPowerLosses : 2U); ++seed) {
       for (uint64_t step = 1; !testing::Test::HasFailure(); ++step) {
         SCOPED_TRACE(testing::Message() << "seed " << seed << " step " << step);
         if (!RunWithFault(seed, step, power_loss, &committed)) break;

@@ -100,7 +100,9 @@ TEST_F(CheckpointDamageTest, EveryBitOfTheHeaders) {
   for (const std::string& path : files_) {
     const size_t bytes =
         std::min<size_t>(Read(path).size(), format::kPartHeaderBytes + format::kBlockHeaderBytes);
-    ExpectNoticed(path, bytes * 8, FlipBit);
+    constexpr size_t kStep = kSanitized ? 5 : 1;  // which takes every bit of a byte in turn
+    ExpectNoticed(path, bytes * 8 / kStep,
+                  [](const std::string& good, size_t i) { return FlipBit(good, i * kStep); });
   }
 }
 

@@ -4,7 +4,7 @@
 # Debian 12 packages. Whatever tools/cmake/StrataPackages.cmake finds must be here; OpenCL is there
 # because the CMake file of Debian's oneDNN asks for it.
 readonly build_packages=(
-  build-essential ccache cmake ninja-build pkg-config python3
+  build-essential ccache cmake mold ninja-build pkg-config python3
   cppzmq-dev libboost1.81-dev libboost-context1.81-dev libcli11-dev libdnnl-dev libfmt-dev libgflags-dev libgmock-dev
   libgtest-dev libprotobuf-dev librocksdb-dev libsodium-dev libspdlog-dev libssl-dev
   libtomlplusplus-dev libxxhash-dev libzmq3-dev nlohmann-json3-dev ocl-icd-opencl-dev prometheus-cpp-dev
