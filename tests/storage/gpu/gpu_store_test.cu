@@ -37,8 +37,9 @@ TEST(GpuStore, AFailureOfTheGpuIsFinalForTheStoreAndLeavesTheProcess) {
   fail("cudaStreamSynchronize", 0, 0);  // as one that works again by itself
   EXPECT_EQ(Pull(*store, kTable, std::vector<Key>{1}).status().ToString(), first.ToString());
   EXPECT_EQ(PushOnes(*store, {1}).ToString(), first.ToString());
-  EXPECT_EQ(store->CreateTable({.name = "u", .dim = 1}).ToString(), first.ToString());
-  EXPECT_EQ(store->DropTable(kTable.name).ToString(), first.ToString());
+  const Status made = store->CreateTable({.name = "u", .dim = 1});
+  EXPECT_EQ(made.Prefixed("table 't'").ToString(), first.ToString());
+  EXPECT_EQ(store->DropTable(kTable.name).ToString(), made.ToString());
   store.reset();
 
   const std::unique_ptr<TableStore> next = StoreWithATable();
