@@ -143,8 +143,9 @@ TEST(RowIndexTest, GrowthIsSpreadOverTheInsertions) {
     swept_most = std::max(swept_most, table.index.words_swept() - swept_before);
     swept_before = table.index.words_swept();
   }
-  // One stretch of 64 buckets and the rest of a run of full ones; never the table.
-  EXPECT_LE(swept_most, 320U + 500U);
+  // One stretch of 64 buckets and the rest of a run of full ones, never the table. How long that
+  // run is goes by the hash's seed: above 500 words one time in 25, and a tenth as often each 250.
+  EXPECT_LE(swept_most, 320U + 5'000U);
   EXPECT_GE(table.index.words_swept(), 400'000U) << "the table did grow";
 }
 
