@@ -13,8 +13,11 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # no -DNDEBUG: our checks stay on in production
-set(STRATA_LOOP_OPTIMIZATION -O3)   # of files whose loops vectorise from there on
-set(STRATA_TEST_FLAGS -O1)   # of what is in the test programs themselves
+set(STRATA_LOOP_OPTIMIZATION -O3)     # of files whose loops vectorise from there on
+set(STRATA_TEST_FLAGS -Og)            # of what is in the test programs themselves: compiled sooner
+if(STRATA_CUDA STREQUAL "emulated")
+  set(STRATA_TEST_FLAGS -O1)  # some have kernels of their own
+endif()
 if(STRATA_SANITIZE AND NOT STRATA_FUZZ)
   # With the sanitizers' checks in the code, GCC's higher levels take two to three times as long.
   set(CMAKE_CXX_FLAGS_RELEASE "-Og")
