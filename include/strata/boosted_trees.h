@@ -63,7 +63,8 @@ class BoostedTrees {
   // wrong; a parameter that has no meaning here, as one that names a file of rows, is kInvalid too.
   // kNotFound: there is no such GPU, or this build has no CUDA.
   static Result<BoostedTrees> Train(const TreeRows& rows, const TreeTraining& training);
-  // Reads LightGBM's text or XGBoost's JSON. kNotFound: no such file; kCorrupt: what it says.
+  // Reads LightGBM's text or XGBoost's JSON. kNotFound: no such file; kCorrupt or kInvalid: no
+  // model.
   static Result<BoostedTrees> Read(const std::string& path);
 
   // Replaces the file at once or not at all. kInvalid: trees that the format cannot express.

@@ -22,7 +22,7 @@
 namespace strata {
 
 // A column of rows in the caller's memory: texts, numbers or whole numbers. An empty text and NaN
-// are missing values. Whole numbers are also texts, in decimal, so that ids may be given as either.
+// are missing values. Whole numbers are also texts, in decimal, and texts of numbers are numbers.
 struct ClickColumn {
   std::string name;
   std::variant<std::span<const std::string_view>, std::span<const float>, std::span<const double>,
@@ -45,7 +45,8 @@ struct ClickStep {
   double loss = 0;       // mean over the step's samples, before its update
 };
 
-// The defaults are those of a job file, whose keys docs/configuration.md explains.
+// The defaults are those of a job file, whose keys docs/configuration.md explains. To change one
+// constant of an optimizer, assign it: an OptimizerSpec in braces is SGD unless it names a kind.
 struct ClickTraining {
   std::vector<FeatureSpec> features = {};  // at least one
   ModelKind kind = ModelKind::kDeepFm;
@@ -77,7 +78,8 @@ class ClickModel {
   // Blocks. Equal rows and settings give equal bits. kInvalid names the setting, the column or the
   // row that is wrong; kFailed: the loss is no number any more.
   static Result<ClickModel> Train(const ClickRows& rows, const ClickTraining& training);
-  // Reads the folder of a saved model. kNotFound: there is none; kCorrupt: what it says.
+  // Reads the folder of a saved model. kNotFound: there is none; kCorrupt: the message says which
+  // file is damaged.
   static Result<ClickModel> Read(const std::string& folder);
 
   // Writes the folder, with its parents. A model that is there is replaced at once or not at all.

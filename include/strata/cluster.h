@@ -36,7 +36,8 @@ class Cluster {
  public:
   // Returns when all servers have answered and agree on who holds which rows. kLost names the
   // servers that did not answer; kRefused and kInvalid: a server is of another cluster, version or
-  // machine list.
+  // machine list. kInvalid also: no address, at once, or a name that did not resolve in all the
+  // time.
   static Result<std::unique_ptr<Cluster>> Connect(const ClusterOptions& options);
   // Ends what is open with kCancelled.
   ~Cluster();

@@ -1,4 +1,4 @@
-// ModelKind: which function of click probability a model is (ctr_model.h).
+// ModelKind: which function of click probability a model is (strata/click_model.h).
 #pragma once
 
 #include <cstdint>

@@ -203,7 +203,11 @@ RemoteStore::~RemoteStore() {
 Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptions& options) {
   if (options.servers.empty()) return Invalid("a cluster needs at least one server, found none");
   for (size_t server = 0; server < options.servers.size(); ++server) {
-    if (options.servers[server].find("://") != std::string::npos) continue;
+    constexpr std::string_view kInproc = "inproc://";
+    if (options.servers[server].starts_with(kInproc) &&
+        options.servers[server].size() > kInproc.size()) {
+      continue;
+    }
     STRATA_TRY(CheckHostPort(options.servers[server]).Prefixed(fmt::format("server {}", server)));
   }
   STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <string_view>
@@ -56,9 +57,13 @@ Result<std::string> NumericEndpoint(const std::string& endpoint) {
 
 Status CheckHostPort(const std::string& address) {
   const size_t colon = address.rfind(':');
-  const bool has_both = colon != std::string::npos && colon > 0;
+  const std::string_view host =
+      std::string_view(address).substr(0, std::min(colon, address.size()));
+  const bool in_brackets = host.starts_with('[') && host.ends_with(']');
+  const bool is_host =
+      !host.empty() && (in_brackets || host.find_first_of(":/") == std::string_view::npos);
   int port = 0;
-  if (has_both) {
+  if (colon != std::string::npos && is_host) {
     const char* const end = address.data() + address.size();
     const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
     if (error == std::errc() && stop == end && port >= 1 && port <= 65535) return {};

@@ -161,9 +161,8 @@ Result<LocalStore::Entries> LocalStore::FindTables(const Operation& operation) c
   for (const TablePart& part : operation.parts) {
     const auto found = tables_.find(part.table);
     if (found == tables_.end()) {
-      return NotFound(fmt::format("{}: table id {:#x} does not exist in {}",
-                                  OpKindName(operation.kind), static_cast<uint64_t>(part.table),
-                                  name_));
+      return NotFound(fmt::format("{}: no table has the id {:#018x}; create it first",
+                                  OpKindName(operation.kind), static_cast<uint64_t>(part.table)));
     }
     STRATA_TRY(ValidatePart(operation.kind, part, found->second->table->spec()));
     entries.push_back(found->second);

@@ -112,7 +112,8 @@ TEST(ServerNet, ReceiveEndsAtItsDeadlineAndByWake) {
 TEST(ServerNet, AnAddressHasAHostAndAPort) {
   EXPECT_TRUE(CheckHostPort("localhost:7600").ok());
   EXPECT_TRUE(CheckHostPort("[::1]:1").ok());
-  for (const char* wrong : {"", "localhost", ":7600", "a:", "a:0", "a:65536", "a:76oo", "a:-1"}) {
+  for (const char* wrong : {"", "localhost", ":7600", "a:", "a:0", "a:65536", "a:76oo", "a:-1",
+                            "tcp://a:1", "::1:7600", "a:1:2", "inproc://"}) {
     const Status status = CheckHostPort(wrong);
     EXPECT_EQ(status.code(), StatusCode::kInvalid) << wrong;
     EXPECT_NE(status.message().find("expected host:port"), std::string::npos) << wrong;

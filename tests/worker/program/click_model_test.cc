@@ -160,6 +160,7 @@ TEST_F(ClickModelTest, TrainsWhatAJobTrainsFromAFileToTheBit) {
     const TaskResult trained = RunJob(Task::kTrain, overrides);
     ClickTraining training = Training();
     training.kind = kind;
+    if (kind != ModelKind::kDeepFm) training.dropout = 0;
     const auto model = ClickModel::Train(rows_.View(), training);
     ASSERT_TRUE(model.ok()) << model.status().ToString();
     ASSERT_TRUE(model->Write(folder_.File("own/model")).ok());
@@ -284,6 +285,14 @@ TEST_F(ClickModelTest, SaysWhatIsWrongWithSettings) {
   EXPECT_THAT(why([](auto& t) { t.features.clear(); }), HasSubstr("features: there are none"));
   EXPECT_THAT(why([](auto& t) { t.features[3].buckets = 1; }),
               HasSubstr("buckets of feature 'price' is 1: expected 2 to 65536"));
+  EXPECT_THAT(why([](auto& t) { t.features[0].buckets = 4; }),
+              HasSubstr("buckets of feature 'user': only bucketised features have them"));
+  EXPECT_THAT(why([](auto& t) { t.features[0].log = true; }),
+              HasSubstr("feature 'user': log and standardise are for numeric features"));
+  EXPECT_THAT(why([](auto& t) { t.features.push_back(t.features[0]); }),
+              HasSubstr("features: categorical 'user' is there twice"));
+  EXPECT_THAT(why([](auto& t) { t.kind = ModelKind::kFm; }),
+              HasSubstr("dropout has no effect on a fm model"));
   EXPECT_THAT(why([](auto& t) { t.batch_size = 0; }), HasSubstr("batch_size is 0"));
   EXPECT_THAT(why([](auto& t) { t.epochs = 0; }), HasSubstr("epochs is 0"));
   EXPECT_THAT(why([](auto& t) { t.threads = 0; }), HasSubstr("threads is 0"));

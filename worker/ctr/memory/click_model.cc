@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/file/disk.h"
@@ -52,12 +53,34 @@ Status CheckRange(const char* name, double value, double least, double most) {
   return Invalid(fmt::format("{} is {}: expected {} to {}", name, value, least, most));
 }
 
-Status CheckTraining(const ClickTraining& training) {
-  if (training.features.empty()) return Invalid("features: there are none: name at least one");
-  for (const FeatureSpec& feature : training.features) {
-    if (feature.kind != FeatureKind::kBucketised) continue;
+// Settings that the feature's kind does not have are wrong, too.
+Status CheckFeature(const FeatureSpec& feature) {
+  if (feature.kind == FeatureKind::kBucketised) {
     STRATA_TRY(CheckRange(fmt::format("buckets of feature '{}'", feature.column).c_str(),
                           feature.buckets, 2, 65536));
+  } else if (feature.buckets != 0) {
+    return Invalid(
+        fmt::format("buckets of feature '{}': only bucketised features have them", feature.column));
+  }
+  if (feature.kind != FeatureKind::kNumeric && (feature.log || feature.standardise)) {
+    return Invalid(
+        fmt::format("feature '{}': log and standardise are for numeric features", feature.column));
+  }
+  return {};
+}
+
+Status CheckTraining(const ClickTraining& training) {
+  if (training.features.empty()) return Invalid("features: there are none: name at least one");
+  for (size_t i = 0; i < training.features.size(); ++i) {
+    STRATA_TRY(CheckFeature(training.features[i]));
+    const auto before = training.features.begin() + static_cast<ptrdiff_t>(i);
+    if (std::find(training.features.begin(), before, training.features[i]) != before) {
+      return Invalid(fmt::format("features: {} is there twice", FeatureText(training.features[i])));
+    }
+  }
+  if (training.dropout != 0 && training.kind != ModelKind::kDeepFm) {
+    return Invalid(fmt::format("dropout has no effect on a {} model: it has no hidden layers",
+                               ModelKindName(training.kind)));
   }
   STRATA_TRY(CheckRange("dropout", training.dropout, 0, 0.99));
   STRATA_TRY(CheckRange("l2", training.l2, 0, 1e6));
