@@ -26,7 +26,7 @@ struct ClusterOptions {
   bool shared_memory = true;
 };
 
-// What cluster.toml says of all that is in the options. kNotFound: there is no such file; kInvalid
+// The options that a cluster.toml gives. kNotFound: there is no such file; kInvalid
 // names file, line and column.
 Result<ClusterOptions> ReadClusterFile(const std::string& path);
 

@@ -54,7 +54,7 @@ class Group {
   Status Allreduce(std::span<std::byte> data, const Reduction& reduction,
                    const CallOptions& options = {});
 
-  // Only at the root; elsewhere `data` is used up.
+  // Only the root has the result; elsewhere `data` is overwritten with what means nothing.
   template <typename T>
   Status Reduce(std::span<T> data, ReduceOp op, int root, const CallOptions& options = {}) {
     return Reduce(std::as_writable_bytes(data), MakeReduction<T>(op), root, options);

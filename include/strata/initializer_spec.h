@@ -1,4 +1,4 @@
-// What the value of a row is that no update or assign has made yet.
+// The value that a row has before any update or assign.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The key of a row, and what a row counts beside its value.
+// The key of a row, and the counters that a row has beside its value.
 #pragma once
 
 #include <cstdint>

@@ -43,9 +43,9 @@ struct Fraction {
 double ScoreOf(SetMetric metric, Fraction similarity);
 // The same with six digits, rounded down.
 std::string ScoreText(SetMetric metric, Fraction similarity);
-// What is at least as alike as a person's score says. It is a little less than the score, by 2^-49
-// of it or so: every similarity whose ScoreOf or ScoreText this is, is not less. A score of 0 or
-// less is 0, and an overlap's is rounded up. Scores up to 10^9, but for overlaps up to 2.
+// The least similarity that counts as `score`. It lies below the score by about 2^-49 of it, so
+// that every similarity whose ScoreOf or ScoreText is `score` reaches it. A score of 0 or less
+// gives 0, and an overlap's is rounded up. Scores go up to 10^9, those of overlaps up to 2.
 Fraction SimilarityOf(SetMetric metric, double score);
 
 struct SearchGoal {

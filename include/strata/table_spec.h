@@ -24,8 +24,8 @@ enum class AckLevel : uint8_t {
   kLogged = 1,      // in the log: survives kill -9 of the process
   kSynced = 2,      // on stable storage: survives loss of power
   kReplicated = 3,  // on another node too; no store offers it yet
-  kDefault = 255,   // an operation: the table's level; a table: its store's, which is logged where
-                    // there is a log and applied where there is none
+  kDefault = 255,   // of an operation: its table's level; of a table: its store's, which is
+                    // kLogged where the store has a log, and kApplied elsewhere
 };
 std::string_view AckLevelName(AckLevel level);  // "applied", "logged", ..., "default"
 

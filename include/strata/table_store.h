@@ -10,7 +10,7 @@
 //     then the optimizer's rule runs once for the key. Of repeated assigns the last one holds.
 //   - Operations submitted by one thread to one store take effect in the order of submission, per
 //     key.
-//   - Nothing is lost: pressure is an error, not a dropped row.
+//   - Nothing is lost: an operation that finds no room fails, and drops no row.
 #pragma once
 
 #include <cstddef>

@@ -8,14 +8,15 @@
 //   ...                              // the model: vectors in, their gradients out
 //   group->Backward(gradients, step);
 //
-// Where all rows are on the GPU, Forward waits for nothing, and Backward for counts that Forward
-// left, which the GPU has told long before the model is done. A table with tiers below has Forward
-// wait for those counts, and for rows to come up; tables that were changed by others in between, or
-// that grow, or are being copied for a checkpoint, have Backward wait for the stream. Meanwhile the
-// tables are locked. An error that the calling thread has left with CUDA ends the process, as one
-// of the GPU's would. Others may read and write the tables at any time, also
-// between the two: gradients are applied to the rows as they are then, as with any push. What the
-// tables hold is equal to the bit to what lookups and updates through the store make of it.
+// Where all rows are on the GPU, Forward waits for nothing. Backward waits for counts of Forward's,
+// which have come long before the model is done. With a table that has tiers below, Forward waits
+// for those counts, and until the rows have come from the tiers to the GPU; tables that were
+// changed by others in between, or that grow, or are being copied for a checkpoint, have Backward
+// wait for the stream. Meanwhile the tables are locked. An error that the calling thread has left
+// with CUDA ends the process, as one of the GPU's would. Others may read and write the tables at
+// any time, also between the two: gradients are applied to the rows as they are then, as with any
+// push. What the tables hold is equal to the bit to what lookups and updates through the store make
+// of it.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +52,10 @@ class EmbeddingGroup {
   virtual Status Forward(const BagBatch& batch) = 0;
   virtual Status Forward(const RowBatch& batch) = 0;
 
-  // Updates the rows of the last Forward at time `step` (1 or more). Once for each. After any error
-  // but kInvalid nothing was updated, and it may be tried again: kRefused when rows that are new
-  // have no room, or there is no memory to bring rows up or keep them for a checkpoint.
+  // Updates the rows of the last Forward at time `step` (1 or more). It is called once for each
+  // Forward. After any error but kInvalid nothing was updated, and it may be tried again: kRefused
+  // when rows that are new have no room, or there is no memory to bring rows up or keep them for a
+  // checkpoint.
   // gradients[t]: those of the vectors of table t, of the batch's type and laid out as `out` was.
   virtual Status Backward(std::span<const void* const> gradients, uint64_t step) = 0;
   // By position, as `rows` was; a multiple of 16 bytes.

@@ -17,8 +17,8 @@ Status CheckGpu(int device);
 struct GpuStoreOptions {
   int device = 0;
   size_t memory_bytes = 0;  // of the GPU, for all tables; taken at once
-  // Rows that have no room there lie in host memory, up to so much of it. Nothing: they have none,
-  // and pushes that make them are refused.
+  // Rows that find no room there go to host memory, which may hold this much of them. nullopt: host
+  // memory holds none, and a push that would make such a row is refused.
   std::optional<uint64_t> host_memory_bytes_max = std::nullopt;
 };
 

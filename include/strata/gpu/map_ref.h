@@ -46,7 +46,7 @@ struct SlotHeader {
 static_assert(sizeof(SlotHeader) == 32);
 
 // Whether a row that was pushed last at `last_step`, 0 for never, is too old where rows pushed at
-// `alive_from` or later are not (LowerTable::AliveFrom): it has expired.
+// `alive_from` or later are not: it has expired.
 STRATA_HD constexpr bool HasExpired(uint64_t last_step, uint64_t alive_from) {
   return last_step != 0 && last_step < alive_from;
 }
