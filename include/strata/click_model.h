@@ -91,7 +91,7 @@ class ClickModel {
   // A probability for each row, on the calling thread: several may each predict a part of the
   // rows. kInvalid: a column that a feature needs is missing or has other values.
   Result<std::vector<float>> Predict(const ClickRows& rows) const;
-  // What the predictions are worth beside the rows' labels.
+  // Compares the predictions with the rows' labels.
   Result<ClickMetrics> Evaluate(const ClickRows& rows) const;
 
  private:

@@ -26,8 +26,8 @@ struct ClusterOptions {
   bool shared_memory = true;
 };
 
-// The options that a cluster.toml gives. kNotFound: there is no such file; kInvalid
-// names file, line and column.
+// The options that a cluster.toml gives. kNotFound: there is no such file; kInvalid names file,
+// line and column.
 Result<ClusterOptions> ReadClusterFile(const std::string& path);
 
 // Thread-safe. Completions of operations run on a thread of the cluster's: they may submit, but not

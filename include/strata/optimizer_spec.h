@@ -32,7 +32,7 @@
 //              steps p to t - 1, had v stayed as it was. So a gradient reaches w at the row's next
 //              update, and a row's first update only fills m and v.)
 //
-// What becomes of a row's summed gradient before the rule sees it, in this order:
+// A row's summed gradient is changed before the rule sees it, in this order:
 //
 //   clip_value     each element is brought into [-clip_value, clip_value]
 //   clip_norm      a gradient whose Euclidean norm is above clip_norm is scaled to that norm
@@ -79,7 +79,7 @@ struct OptimizerSpec {
   float l2 = 0.0F;                   // FTRL
   float beta = 0.0F;                 // FTRL
 
-  // What happens to a row's summed gradient before any rule sees it. 0: nothing.
+  // These change a row's summed gradient before the rule sees it. At 0 they change nothing.
   float clip_value = 0.0F;
   float clip_norm = 0.0F;
   float weight_decay = 0.0F;

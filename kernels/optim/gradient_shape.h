@@ -1,5 +1,5 @@
-// What becomes of a row's summed gradient before the optimizer's rule sees it
-// (strata/optimizer_spec.h).
+// A row's summed gradient is changed before the optimizer's rule sees it:
+// strata/optimizer_spec.h says how.
 //
 // fp32 throughout, but for norms (row_sum.h). A sum that holds NaN or infinity never comes here:
 // tables leave its row alone, and count it.

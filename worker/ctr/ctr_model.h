@@ -33,7 +33,7 @@ struct ModelShape {
 // kInvalid for a kind that does not go with the widths.
 Status ValidateModelShape(const ModelShape& shape);
 
-// What the model's rows begin as, where `asked` is what the user wants: single weights begin at 0.
+// Says how the model's rows begin: as `asked` by the user, but single weights begin at 0.
 InitializerSpec InitializerOf(const ModelShape& shape, const InitializerSpec& asked);
 
 // What a pass works on. Row i of `rows` belongs to unique.keys[i]. The model's dense part is one

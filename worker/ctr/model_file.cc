@@ -313,19 +313,18 @@ TableSpec TableOf(const SavedModel& model, const std::string& name) {
           .value_type = model.value_type};
 }
 
-Status RestoreTable(const LoadedModel& loaded, const std::string& table_name, TableStore& store,
+Status RestoreTable(const LoadedModel& loaded, const TableSpec& table, TableStore& store,
                     Group& group) {
-  const TableSpec spec = TableOf(loaded.model, table_name);
-  const size_t dim = spec.dim;
+  const size_t dim = table.dim;
   constexpr size_t kRowsAtOnce = 8192;
   const auto world = static_cast<size_t>(group.world());
   const auto rank = static_cast<size_t>(group.rank());
   const size_t begin = loaded.keys.size() * rank / world;
   const size_t end = loaded.keys.size() * (rank + 1) / world;
-  STRATA_TRY(store.CreateTable(spec));
+  STRATA_TRY(store.CreateTable(table));
   for (size_t at = begin; at < end; at += kRowsAtOnce) {
     const size_t count = std::min(kRowsAtOnce, end - at);
-    STRATA_TRY(Assign(store, spec, std::span(loaded.keys).subspan(at, count),
+    STRATA_TRY(Assign(store, table, std::span(loaded.keys).subspan(at, count),
                       std::span(loaded.rows).subspan(at * dim, count * dim))
                    .Prefixed("restoring the model"));
   }

@@ -57,9 +57,9 @@ Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std
 // The table that the model's rows go to, under this name. Nothing updates it.
 TableSpec TableOf(const SavedModel& model, const std::string& name);
 
-// Creates the table and fills it, each rank with its part of the rows. Returns once all ranks have;
-// every rank calls it.
-Status RestoreTable(const LoadedModel& loaded, const std::string& table_name, TableStore& store,
+// Creates `table`, which is TableOf the model, and fills it, each rank with its part of the rows.
+// Returns once all ranks have; every rank calls it.
+Status RestoreTable(const LoadedModel& loaded, const TableSpec& table, TableStore& store,
                     Group& group);
 
 }  // namespace strata

@@ -29,7 +29,7 @@ class RowReader {
   virtual Result<bool> Next(DataRow* row) = 0;
   // Back to the share's first row.
   virtual void Rewind() = 0;
-  // Where each feature's column stands in a row.
+  // The plan says where each feature's column stands in a row.
   virtual const ColumnPlan& plan() const = 0;
   // Share of the rows that has been read since Rewind, 0 to 1.
   virtual double Progress() const = 0;

@@ -62,7 +62,8 @@ class ApplyTask {
  private:
   // Goes over the data with the model's rows in a table that is there only meanwhile.
   Status ApplyWith(const LoadedModel& loaded, BatchSource& source, const std::string& table) {
-    STRATA_TRY(RestoreTable(loaded, table, context_.session.store(), group_));
+    STRATA_TRY(
+        RestoreTable(loaded, TableOf(loaded.model, table), context_.session.store(), group_));
     CtrModel model(loaded.model.shape, context_.options.threads);
     Scorer scorer(model, loaded.model.dense, context_.session.store(), TableIdOf(table));
     const TimeNs begin = context_.clock.Now();

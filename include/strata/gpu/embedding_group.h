@@ -8,9 +8,9 @@
 //   ...                              // the model: vectors in, their gradients out
 //   group->Backward(gradients, step);
 //
-// Where all rows are on the GPU, Forward waits for nothing. Backward waits for counts of Forward's,
-// which have come long before the model is done. With a table that has tiers below, Forward waits
-// for those counts, and until the rows have come from the tiers to the GPU; tables that were
+// Where all rows are on the GPU, Forward waits for nothing. Backward waits for counts that Forward
+// makes, which have come long before the model is done. With a table that has tiers below, Forward
+// waits for those counts, and until the rows have come from the tiers to the GPU; tables that were
 // changed by others in between, or that grow, or are being copied for a checkpoint, have Backward
 // wait for the stream. Meanwhile the tables are locked. An error that the calling thread has left
 // with CUDA ends the process, as one of the GPU's would. Others may read and write the tables at

@@ -262,7 +262,7 @@ TEST(ModelFile, ARestoredTableAnswersLikeTheOldOne) {
         Group group(memory.rank(r));
         const auto loaded = LoadModel(disk, "runs/model");
         ASSERT_TRUE(loaded.ok());
-        ASSERT_TRUE(RestoreTable(*loaded, "restored", *store, group).ok());
+        ASSERT_TRUE(RestoreTable(*loaded, TableOf(loaded->model, "restored"), *store, group).ok());
         EXPECT_EQ(look_up(*store, "restored"), expected);
       });
     }

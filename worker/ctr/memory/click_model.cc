@@ -48,7 +48,7 @@ Result<std::unique_ptr<BatchSource>> Batches(const ClickRows& rows,
       std::make_unique<RowBatches>(std::make_unique<MemoryReader>(std::move(reader)), features));
 }
 
-Status CheckRange(const char* name, double value, double least, double most) {
+Status CheckRange(const std::string& name, double value, double least, double most) {
   if (value >= least && value <= most) return {};
   return Invalid(fmt::format("{} is {}: expected {} to {}", name, value, least, most));
 }
@@ -56,8 +56,8 @@ Status CheckRange(const char* name, double value, double least, double most) {
 // Settings that the feature's kind does not have are wrong, too.
 Status CheckFeature(const FeatureSpec& feature) {
   if (feature.kind == FeatureKind::kBucketised) {
-    STRATA_TRY(CheckRange(fmt::format("buckets of feature '{}'", feature.column).c_str(),
-                          feature.buckets, 2, 65536));
+    STRATA_TRY(CheckRange(fmt::format("buckets of feature '{}'", feature.column), feature.buckets,
+                          2, 65536));
   } else if (feature.buckets != 0) {
     return Invalid(
         fmt::format("buckets of feature '{}': only bucketised features have them", feature.column));
@@ -175,7 +175,7 @@ Result<ClickModel> ClickModel::Read(const std::string& folder) {
   STRATA_ASSIGN(state->features, FeaturesOf(loaded.model, folder));
   SingleGroup alone;
   state->table = TableOf(loaded.model, kTable);
-  STRATA_TRY(RestoreTable(loaded, kTable, *state->store, alone));
+  STRATA_TRY(RestoreTable(loaded, state->table, *state->store, alone));
   state->saved = std::move(loaded.model);
   return ClickModel(std::move(state));
 }
