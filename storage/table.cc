@@ -124,6 +124,30 @@ Status RunOn(TableStore& store, const TableSpec& table, Operation operation) {
       .status.Prefixed(fmt::format("table '{}'", table.name));
 }
 
+Status CheckRows(const TableSpec& table, std::string_view argument, size_t size, size_t keys) {
+  const size_t expected = keys * table.dim;
+  if (size == expected) return {};
+  return Invalid(fmt::format("table '{}': {}: expected {} elements ({} keys x dim {}), found {}",
+                             table.name, argument, expected, keys, table.dim, size));
+}
+
+// Runs an operation whose spans fit `table`. What the store has may be of another dim all the same;
+// its own error then names the members of TablePart, which the caller has not seen.
+Status RunWithRows(TableStore& store, const TableSpec& table, Operation operation) {
+  Status status = RunOn(store, table, std::move(operation));
+  if (status.code() != StatusCode::kInvalid) return status;
+  const Result<std::vector<TableSpec>> tables = store.ListTables();
+  if (!tables.ok()) return status;
+  for (const TableSpec& ours : *tables) {
+    if (ours.name != table.name || ours.dim == table.dim) continue;
+    return Invalid(fmt::format(
+        "table '{}': dim: expected {}, which the table was made with, found {} in the TableSpec of "
+        "this call",
+        table.name, ours.dim, table.dim));
+  }
+  return status;
+}
+
 }  // namespace
 
 Result<std::vector<float>> Pull(TableStore& store, const TableSpec& table,
@@ -131,23 +155,25 @@ Result<std::vector<float>> Pull(TableStore& store, const TableSpec& table,
   std::vector<float> rows(keys.size() * table.dim);
   Operation lookup{.kind = OpKind::kLookup};
   lookup.parts.push_back({.table = table.id(), .keys = keys, .out = rows});
-  STRATA_TRY(RunOn(store, table, std::move(lookup)));
+  STRATA_TRY(RunWithRows(store, table, std::move(lookup)));
   return rows;
 }
 
 Status Push(TableStore& store, const TableSpec& table, std::span<const Key> keys,
             std::span<const float> gradients, uint64_t step) {
+  STRATA_TRY(CheckRows(table, "gradients", gradients.size(), keys.size()));
   Operation update{.kind = OpKind::kUpdate};
   update.parts.push_back({.table = table.id(), .keys = keys, .in = gradients});
   update.step = step;
-  return RunOn(store, table, std::move(update));
+  return RunWithRows(store, table, std::move(update));
 }
 
 Status Assign(TableStore& store, const TableSpec& table, std::span<const Key> keys,
               std::span<const float> values) {
+  STRATA_TRY(CheckRows(table, "values", values.size(), keys.size()));
   Operation assign{.kind = OpKind::kAssign};
   assign.parts.push_back({.table = table.id(), .keys = keys, .in = values});
-  return RunOn(store, table, std::move(assign));
+  return RunWithRows(store, table, std::move(assign));
 }
 
 Status Erase(TableStore& store, const TableSpec& table, std::span<const Key> keys) {

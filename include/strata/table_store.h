@@ -141,7 +141,8 @@ class TableStore {
 // Submit, then wait for the outcome. Blocks the calling thread.
 Outcome SubmitAndWait(TableStore& store, Operation operation);
 
-// ---- One operation on one table. Each blocks; errors name the table.
+// ---- One operation on one table. Each blocks; errors name the table. kInvalid: a span has another
+// size than keys.size() x table.dim, or the store's table has another dim.
 
 // The rows of `keys`, keys.size() x table.dim elements, row by row.
 Result<std::vector<float>> Pull(TableStore& store, const TableSpec& table,

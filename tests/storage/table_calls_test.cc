@@ -67,8 +67,45 @@ TEST_F(TableCalls, ErrorsNameTheTable) {
     EXPECT_EQ(status.code(), StatusCode::kNotFound);
     EXPECT_THAT(status.message(), HasSubstr("table 'others': "));
   }
-  EXPECT_THAT(Push(*store_, kUsers, keys, std::vector<float>{1}).ToString(),
-              HasSubstr("table 'users': "));
+}
+
+TEST_F(TableCalls, WrongSizesAreToldInTheCallersWords) {
+  const std::vector<Key> keys = {1, 2};
+  const auto invalid = [](const Status& status, const std::string& message) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    EXPECT_EQ(status.message(), message);
+  };
+  for (const size_t size : {0, 3, 6}) {
+    const std::vector<float> numbers(size);
+    invalid(Push(*store_, kUsers, keys, numbers),
+            "table 'users': gradients: expected 4 elements (2 keys x dim 2), found " +
+                std::to_string(size));
+    invalid(Assign(*store_, kUsers, keys, numbers),
+            "table 'users': values: expected 4 elements (2 keys x dim 2), found " +
+                std::to_string(size));
+  }
+  invalid(Push(*store_, kUsers, {}, std::vector<float>{1, 2}),
+          "table 'users': gradients: expected 0 elements (0 keys x dim 2), found 2");
+}
+
+TEST_F(TableCalls, AnotherDimThanTheTablesIsTold) {
+  const std::vector<Key> keys = {1, 2};
+  for (const uint32_t dim : {0U, 1U, 3U}) {
+    TableSpec other = kUsers;
+    other.dim = dim;
+    const std::vector<float> numbers(keys.size() * dim);
+    for (const Status& status :
+         {Pull(*store_, other, keys).status(), Push(*store_, other, keys, numbers),
+          Assign(*store_, other, keys, numbers)}) {
+      EXPECT_EQ(status.code(), StatusCode::kInvalid);
+      EXPECT_EQ(status.message(),
+                "table 'users': dim: expected 2, which the table was made with, found " +
+                    std::to_string(dim) + " in the TableSpec of this call");
+    }
+  }
+  EXPECT_THAT(Push(*store_, kUsers, keys, std::vector<float>(4), 0).message(),
+              HasSubstr("table 'users': step of an update"))
+      << "an error of something else stays";
 }
 
 }  // namespace
