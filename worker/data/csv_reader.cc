@@ -67,9 +67,29 @@ std::vector<std::string> FeatureColumns(const DataSpec& spec) {
   return names;
 }
 
+// Whether a line of Criteo's has all columns but the label's.
+bool LacksLabel(const std::string& line, const CsvFormat& format) {
+  CsvFields fields;
+  return format.is_criteo &&
+         SplitCsvLine(line, format.delimiter, format.trim, &fields) == nullptr &&
+         fields.fields.size() + 1 == format.columns.size();
+}
+
 // What a first line that does not fit the job looks like, and the step that helps; "": unknown.
-std::string AdviceFor(const std::string& line, const DataSpec& spec) {
+std::string AdviceFor(const std::string& line, const DataSpec& spec, bool labels_required) {
   const CsvFormat& format = spec.format;
+  if (LacksLabel(line, format)) {
+    const size_t found = format.columns.size() - 1;
+    return labels_required
+               ? fmt::format(
+                     "The first line has {} fields: the label seems to be missing, as in "
+                     "the test.txt of the Kaggle challenge, which one can only predict.",
+                     found)
+               : fmt::format(
+                     "The first line has {} fields, so that the file was read as one "
+                     "without labels: correct the line if it has them.",
+                     found);
+  }
   CsvFields fields;
   const bool fits = !format.header &&
                     SplitCsvLine(line, format.delimiter, format.trim, &fields) == nullptr &&
@@ -90,6 +110,12 @@ std::string AdviceFor(const std::string& line, const DataSpec& spec) {
   const char likely = LikelyDelimiter(line, format.delimiter, format.columns.size(), names);
   if (likely == '\0') return "";
   const std::string shown = likely == '\t' ? "\\t" : std::string(1, likely);
+  if (format.is_criteo) {
+    return fmt::format(
+        "The first line's fields seem to be separated by '{}', where Criteo's logs have tabs: use "
+        "data.format = \"csv\" and data.delimiter = \"{}\".",
+        shown, shown);
+  }
   return fmt::format(
       "The first line's fields seem to be separated by '{}', not by '{}': set data.delimiter = "
       "\"{}\".",
@@ -128,8 +154,11 @@ Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk, const std::string
   const Result<FirstLine> first =
       ReadFirstLine(*source.file, source.size, source.data_begin, spec.format);
   if (!first.ok()) return WithForeignLook(first.status(), *source.file, path);
-  const std::string advice = AdviceFor(first->text, spec);
+  const std::string advice = AdviceFor(first->text, spec, options.labels_required);
   std::vector<std::string> columns = spec.format.columns;
+  if (!options.labels_required && LacksLabel(first->text, spec.format)) {
+    columns.erase(columns.begin());
+  }
   std::string where = path;
   if (spec.format.header) {
     Result<std::vector<std::string>> header = ReadHeader(*first, spec.format);
@@ -219,6 +248,8 @@ std::string CsvReader::ReadRow(const Line& line, DataRow* row) {
                        plan_.names.size());
   }
   if (NamesColumns()) {
+    if (format.is_criteo)
+      return "the columns' names, which Criteo's logs have not: remove the line";
     return format.header ? "the header is repeated: remove the line"
                          : "the columns' names: set data.header = true, without data.columns";
   }

@@ -12,6 +12,9 @@ namespace strata {
 // One line is one row. Fields follow RFC 4180 (quoted fields, "" inside them), except that a field
 // never goes on over a line end.
 struct CsvFormat {
+  // Criteo's logs (criteo.h), whose columns are fixed: what is to be predicted may lack the
+  // label's, which is the first.
+  bool is_criteo = false;
   char delimiter = ',';
   bool header = false;  // the first line that is neither blank nor a comment names columns
   std::vector<std::string> columns;  // the names when there is no header

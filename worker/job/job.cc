@@ -7,8 +7,8 @@
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "worker/data/columns.h"
 #include "worker/job/config_look.h"
+#include "worker/job/data_settings.h"
 #include "worker/job/tree_settings.h"
 
 namespace strata {
@@ -18,12 +18,6 @@ constexpr uint64_t kJobBytesMax = 16 << 20;
 constexpr size_t kNameMax = 64;
 constexpr std::string_view kPaths[] = {"data.train", "data.test", "output.model",
                                        "output.predictions", "checkpoint.folder"};
-
-// An error about a value, with the place that gave it in front.
-Status Wrong(const Settings& settings, std::string_view key, std::string_view what) {
-  const std::string where = settings.IsSet(key) ? settings.Origin(key) : settings.Where();
-  return Invalid(fmt::format("{}: {} {}", where, key, what));
-}
 
 bool IsName(std::string_view text) {
   return !text.empty() && text.size() <= kNameMax && std::ranges::all_of(text, [](char c) {
@@ -95,136 +89,6 @@ void ListSettings(const Settings& settings, JobConfig* job) {
       }
     }
   }
-}
-
-// A command line has no easy way to write the character itself.
-std::string Delimiter(const std::string& text) {
-  return text == "\\t" || text == "tab" ? "\t" : text;
-}
-
-Status ReadFormat(const Settings& settings, CsvFormat* format) {
-  const std::string delimiter = Delimiter(settings.Text("data.delimiter"));
-  if (delimiter.size() != 1 || std::string_view("\"\n\r").find(delimiter[0]) != std::string::npos) {
-    return Wrong(
-        settings, "data.delimiter",
-        fmt::format("must be one character, not a quote or a line end, or \\t, or tab; found '{}'",
-                    ShownBytes(delimiter)));
-  }
-  format->delimiter = delimiter[0];
-  format->header = settings.Bool("data.header");
-  format->columns = settings.TextList("data.columns");
-  format->missing = settings.TextList("data.missing");
-  format->trim = settings.Bool("data.trim");
-  format->comment = settings.Text("data.comment");
-  format->bad_share_max = settings.Float("data.bad_share_max");
-  if (format->header && !format->columns.empty()) {
-    return Wrong(settings, "data.columns",
-                 "is for files without a header: remove it, or set data.header = false");
-  }
-  if (!format->header && format->columns.empty()) {
-    return Wrong(settings, "data.columns",
-                 "is empty: name the columns in order, or set data.header = true");
-  }
-  return Status::Ok();
-}
-
-Status ReadLabel(const Settings& settings, DataSpec* data) {
-  data->label = settings.Text("data.label");
-  if (data->label.empty()) {
-    return Wrong(settings, "data.label", "is empty: name the column to learn");
-  }
-  data->label_positive = settings.TextList("data.label_positive");
-  data->label_negative = settings.TextList("data.label_negative");
-  if (data->label_positive.empty() != data->label_negative.empty()) {
-    const bool no_positive = data->label_positive.empty();
-    return Wrong(settings, no_positive ? "data.label_negative" : "data.label_positive",
-                 fmt::format("needs data.label_{} too: list the texts that mean {}",
-                             no_positive ? "positive" : "negative", no_positive ? 1 : 0));
-  }
-  for (const std::string& text : data->label_positive) {
-    if (std::ranges::count(data->label_negative, text) != 0) {
-      return Wrong(settings, "data.label_positive",
-                   fmt::format("and data.label_negative both hold '{}': keep one", text));
-    }
-  }
-  return Status::Ok();
-}
-
-// An error about one [[feature]].
-Status WrongFeature(const Settings& element, std::string_view key, std::string_view what) {
-  const std::string where = element.IsSet(key) ? element.Origin(key) : element.Where();
-  return Invalid(fmt::format("{}: feature.{} {}", where, key, what));
-}
-
-Status ReadTransforms(const Settings& element, FeatureSpec* feature) {
-  for (const std::string& transform : element.TextList("transforms")) {
-    if (feature->kind != FeatureKind::kNumeric) {
-      return WrongFeature(element, "transforms",
-                          fmt::format("are for kind = \"numeric\"; this is a {} feature",
-                                      FeatureKindName(feature->kind)));
-    }
-    if (transform == "log" && !feature->log && !feature->standardise) {
-      feature->log = true;
-    } else if (transform == "standardise" && !feature->standardise) {
-      feature->standardise = true;
-    } else {
-      return WrongFeature(element, "transforms",
-                          fmt::format("must be log, standardise, or log and then standardise; "
-                                      "found '{}'",
-                                      transform));
-    }
-  }
-  return Status::Ok();
-}
-
-// Appends the features of one [[feature]] section.
-Status ReadFeature(const Settings& element, std::vector<FeatureSpec>* features) {
-  FeatureSpec feature;
-  const std::string& kind = element.Text("kind");
-  if (kind == "bucketised") feature.kind = FeatureKind::kBucketised;
-  if (kind == "categorical") feature.kind = FeatureKind::kCategorical;
-  STRATA_TRY(ReadTransforms(element, &feature));
-  if (feature.kind == FeatureKind::kBucketised) {
-    feature.buckets = static_cast<uint32_t>(element.Int("buckets"));
-  } else if (element.IsSet("buckets")) {
-    return WrongFeature(element, "buckets",
-                        fmt::format("is for kind = \"bucketised\"; this is a {} feature",
-                                    FeatureKindName(feature.kind)));
-  }
-  if (element.TextList("columns").empty()) {
-    return WrongFeature(element, "columns", "is empty: name at least one column");
-  }
-  for (const std::string& column : element.TextList("columns")) {
-    feature.column = column;
-    const bool twice = std::ranges::any_of(*features, [&](const FeatureSpec& other) {
-      return other.column == column && other.kind == feature.kind;
-    });
-    if (twice) {
-      return WrongFeature(element, "columns",
-                          fmt::format("names '{}' a second time as {}: keep one", column, kind));
-    }
-    features->push_back(feature);
-  }
-  return Status::Ok();
-}
-
-Status ReadData(const Settings& settings, const std::string& file, JobConfig* job) {
-  job->train_path = JobPath(settings, "data.train", file);
-  job->test_path = JobPath(settings, "data.test", file);
-  DataSpec& data = job->data;
-  STRATA_TRY(ReadFormat(settings, &data.format));
-  STRATA_TRY(ReadLabel(settings, &data));
-  data.weight = settings.Text("data.weight");
-  data.query = settings.Text("data.query");
-  data.ignore = settings.TextList("data.ignore");
-  for (const Settings& element : settings.Repeated("feature")) {
-    STRATA_TRY(ReadFeature(element, &data.features));
-  }
-  if (data.features.empty()) {
-    return Invalid(fmt::format("{}: there is no [[feature]]: the model needs an input", file));
-  }
-  if (data.format.header) return Status::Ok();
-  return PlanColumns(data.format.columns, data, settings.Origin("data.columns"), true).status();
 }
 
 bool HasTexts(const DataSpec& data) {
@@ -327,7 +191,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
                              kNameMax, job.name));
   }
   job.seed = static_cast<uint64_t>(settings.Int("job.seed"));
-  STRATA_TRY(ReadData(settings, file, &job));
+  STRATA_TRY(ReadDataSettings(settings, &job));
   job.model_path = JobPath(settings, "output.model", file);
   job.predictions_path = JobPath(settings, "output.predictions", file);
   if (settings.Text("model.kind") == "gbdt") {

@@ -1,0 +1,161 @@
+// Section [data] of job files whose format fixes more than a CSV file's does.
+#include "worker/job/data_settings.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/worker/text_disk.h"
+#include "worker/data/csv_reader.h"
+#include "worker/data/feature_statistics.h"
+#include "worker/data/row_batches.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kCriteoJob = "[data]\nformat = \"criteo\"\n";
+
+// The same in the words of a CSV job.
+constexpr const char* kExplicitJob = R"([data]
+columns = ["label", "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12",
+           "I13", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13",
+           "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21", "C22", "C23", "C24", "C25",
+           "C26"]
+label = "label"
+[[feature]]
+kind = "numeric"
+columns = ["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13"]
+transforms = ["log"]
+[[feature]]
+columns = ["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14",
+           "C15", "C16", "C17", "C18", "C19", "C20", "C21", "C22", "C23", "C24", "C25", "C26"]
+)";
+
+std::string RandomLogs(uint64_t seed, int lines) {
+  Random random(seed);
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    text += random.Chance(0.25) ? "1" : "0";
+    for (int k = 0; k < 13; ++k) {
+      text += '\t';
+      if (random.Chance(0.8)) text += fmt::format("{}", static_cast<int>(random.Below(1000)) - 3);
+    }
+    for (int k = 0; k < 26; ++k) {
+      text += '\t';
+      if (random.Chance(0.8)) text += fmt::format("{:08x}", random.Below(50));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+// One rank's share as a batch, with features fitted to the whole file.
+Batch BatchOf(const std::string& job_text, const std::string& file, Share share) {
+  const Result<JobConfig> job = ParseJob(job_text, "job.toml", {});
+  EXPECT_TRUE(job.ok()) << job.status().ToString();
+  TextDisk disk;
+  disk.files["f"] = file;
+  auto all = CsvReader::Open(disk, "f", job->data, {}).value();
+  const auto statistics = FeatureStatistics::Gather(*all, job->data.features);
+  EXPECT_TRUE(statistics.ok()) << statistics.status().ToString();
+  auto source = RowBatches::Make(CsvReader::Open(disk, "f", job->data, {.share = share}).value(),
+                                 FitFeatures(job->data.features, *statistics));
+  Batch batch;
+  EXPECT_TRUE((*source)->Next(1'000'000, &batch).ok());
+  return batch;
+}
+
+void Join(const Batch& part, Batch* all) {
+  const auto keys_before = static_cast<uint32_t>(all->keys.size());
+  for (size_t i = 1; i < part.offsets.size(); ++i) {
+    all->offsets.push_back(keys_before + part.offsets[i]);
+  }
+  const auto append = [](const auto& from, auto* to) {
+    to->insert(to->end(), from.begin(), from.end());
+  };
+  append(part.keys, &all->keys);
+  append(part.dense, &all->dense);
+  append(part.labels, &all->labels);
+  append(part.weights, &all->weights);
+  all->samples += part.samples;
+}
+
+void ExpectEqual(const Batch& batch, const Batch& expected) {
+  EXPECT_EQ(batch.samples, expected.samples);
+  EXPECT_EQ(batch.slots, expected.slots);
+  EXPECT_EQ(batch.dense_width, expected.dense_width);
+  EXPECT_EQ(batch.offsets, expected.offsets);
+  EXPECT_EQ(batch.keys, expected.keys);
+  EXPECT_EQ(batch.dense, expected.dense);
+  EXPECT_EQ(batch.labels, expected.labels);
+  EXPECT_EQ(batch.weights, expected.weights);
+}
+
+TEST(CriteoJob, BatchesAreThoseOfTheSameRowsAsCsv) {
+  const std::string logs = RandomLogs(3, 500);
+  std::string csv = logs;
+  std::ranges::replace(csv, '\t', ',');
+  const Batch criteo = BatchOf(kCriteoJob, logs, {});
+  EXPECT_EQ(criteo.samples, 500U);
+  EXPECT_EQ(criteo.slots, 26U);
+  EXPECT_EQ(criteo.dense_width, 13U);
+  ExpectEqual(criteo, BatchOf(kExplicitJob, csv, {}));
+  Batch joined = BatchOf(kCriteoJob, logs, {0, 3});
+  EXPECT_LT(joined.samples, 500U);
+  Join(BatchOf(kCriteoJob, logs, {1, 3}), &joined);
+  Join(BatchOf(kCriteoJob, logs, {2, 3}), &joined);
+  ExpectEqual(joined, criteo);
+}
+
+TEST(CriteoJob, FeaturesMayBeChosen) {
+  const Result<JobConfig> fewer =
+      ParseJob(std::string(kCriteoJob) + "ignore = [\"I2\", \"C26\"]\n", "job.toml", {});
+  ASSERT_TRUE(fewer.ok()) << fewer.status().ToString();
+  EXPECT_EQ(fewer->data.features.size(), 37U);
+  EXPECT_EQ(fewer->data.features[1].column, "I3");
+  EXPECT_TRUE(fewer->data.features[1].log);
+  const Result<JobConfig> trees = ParseJob(
+      std::string(kCriteoJob) + "train = \"f\"\n[model]\nkind = \"gbdt\"\n", "job.toml", {});
+  ASSERT_TRUE(trees.ok()) << trees.status().ToString();
+  EXPECT_EQ(trees->data.features.size(), 39U);
+  EXPECT_FALSE(trees->data.features[0].log) << "trees take numbers as they are";
+  EXPECT_THAT(
+      ParseJob(std::string(kCriteoJob) + "[[feature]]\ncolumns = [\"C1\"]\n", "job.toml", {})
+          .status()
+          .message(),
+      HasSubstr("job.toml:2:1: column 'I1' is used nowhere"));
+}
+
+TEST(CriteoJob, SettingsMayRepeatTheFormatAndNotContradictIt) {
+  const Result<JobConfig> same =
+      ParseJob(std::string(kCriteoJob) + "delimiter = \"\\t\"\nheader = false\nlabel = \"label\"\n",
+               "job.toml", {});
+  EXPECT_TRUE(same.ok()) << same.status().ToString();
+  const std::pair<const char*, const char*> cases[] = {
+      {"delimiter = \",\"",
+       "job.toml:3:1: data.delimiter contradicts data.format = \"criteo\", whose fields are "
+       "separated by tabs: remove data.delimiter, or use data.format = \"csv\""},
+      {"header = true",
+       "job.toml:3:1: data.header contradicts data.format = \"criteo\", whose files have no "
+       "header"},
+      {"columns = [\"y\", \"x\"]",
+       "job.toml:3:1: data.columns contradicts data.format = \"criteo\""},
+      {"label = \"C1\"", "job.toml:3:1: data.label contradicts data.format = \"criteo\""},
+      {"weight = \"w\"", "no column 'w', which the job file uses as the weight"},
+  };
+  for (const auto& [line, message] : cases) {
+    const Status status = ParseJob(std::string(kCriteoJob) + line + "\n", "job.toml", {}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << line;
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
+}
+
+}  // namespace
+}  // namespace strata

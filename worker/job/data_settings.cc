@@ -1,0 +1,202 @@
+#include "worker/job/data_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/human_text.h"
+#include "worker/data/columns.h"
+#include "worker/data/criteo.h"
+#include "worker/job/tree_settings.h"
+
+namespace strata {
+namespace {
+
+// A command line has no easy way to write the character itself.
+std::string Delimiter(const std::string& text) {
+  return text == "\\t" || text == "tab" ? "\t" : text;
+}
+
+// What data.format fixes by itself, and a setting of the job file says otherwise. `fixed` ends
+// "whose ...".
+Status Contradicts(const Settings& settings, std::string_view key, std::string_view fixed) {
+  return Wrong(
+      settings, key,
+      fmt::format("contradicts data.format = \"{}\", whose {}: remove {}, or use data.format = "
+                  "\"csv\"",
+                  settings.Text("data.format"), fixed, key));
+}
+
+Status ReadColumns(const Settings& settings, CsvFormat* format) {
+  const std::string delimiter = Delimiter(settings.Text("data.delimiter"));
+  if (delimiter.size() != 1 || std::string_view("\"\n\r").find(delimiter[0]) != std::string::npos) {
+    return Wrong(
+        settings, "data.delimiter",
+        fmt::format("must be one character, not a quote or a line end, or \\t, or tab; found '{}'",
+                    ShownBytes(delimiter)));
+  }
+  format->delimiter = delimiter[0];
+  format->header = settings.Bool("data.header");
+  format->columns = settings.TextList("data.columns");
+  if (format->header && !format->columns.empty()) {
+    return Wrong(settings, "data.columns",
+                 "is for files without a header: remove it, or set data.header = false");
+  }
+  if (!format->header && format->columns.empty()) {
+    return Wrong(settings, "data.columns",
+                 "is empty: name the columns in order, or set data.header = true");
+  }
+  return Status::Ok();
+}
+
+// Settings that say what the format says anyway are fine.
+Status ReadCriteo(const Settings& settings, CsvFormat* format) {
+  *format = CriteoFormat();
+  const std::string delimiter(1, format->delimiter);
+  if (settings.IsSet("data.delimiter") && Delimiter(settings.Text("data.delimiter")) != delimiter) {
+    return Contradicts(settings, "data.delimiter", "fields are separated by tabs");
+  }
+  if (settings.Bool("data.header")) {
+    return Contradicts(settings, "data.header", "files have no header");
+  }
+  if (settings.IsSet("data.columns") && settings.TextList("data.columns") != format->columns) {
+    return Contradicts(settings, "data.columns",
+                       "columns are label, I1 to I13 and C1 to C26, and need not be named");
+  }
+  if (settings.IsSet("data.label") && settings.Text("data.label") != kCriteoLabel) {
+    return Contradicts(settings, "data.label",
+                       fmt::format("label is the column '{}', the first", kCriteoLabel));
+  }
+  return Status::Ok();
+}
+
+bool IsCriteo(const Settings& settings) { return settings.Text("data.format") == "criteo"; }
+
+Status ReadFormat(const Settings& settings, CsvFormat* format) {
+  STRATA_TRY(IsCriteo(settings) ? ReadCriteo(settings, format) : ReadColumns(settings, format));
+  format->missing = settings.TextList("data.missing");
+  format->trim = settings.Bool("data.trim");
+  format->comment = settings.Text("data.comment");
+  format->bad_share_max = settings.Float("data.bad_share_max");
+  return Status::Ok();
+}
+
+Status ReadLabel(const Settings& settings, DataSpec* data) {
+  data->label = IsCriteo(settings) ? kCriteoLabel : settings.Text("data.label");
+  if (data->label.empty()) {
+    return Wrong(settings, "data.label", "is empty: name the column to learn");
+  }
+  data->label_positive = settings.TextList("data.label_positive");
+  data->label_negative = settings.TextList("data.label_negative");
+  if (data->label_positive.empty() != data->label_negative.empty()) {
+    const bool no_positive = data->label_positive.empty();
+    return Wrong(settings, no_positive ? "data.label_negative" : "data.label_positive",
+                 fmt::format("needs data.label_{} too: list the texts that mean {}",
+                             no_positive ? "positive" : "negative", no_positive ? 1 : 0));
+  }
+  for (const std::string& text : data->label_positive) {
+    if (std::ranges::count(data->label_negative, text) != 0) {
+      return Wrong(settings, "data.label_positive",
+                   fmt::format("and data.label_negative both hold '{}': keep one", text));
+    }
+  }
+  return Status::Ok();
+}
+
+// An error about one [[feature]].
+Status WrongFeature(const Settings& element, std::string_view key, std::string_view what) {
+  const std::string where = element.IsSet(key) ? element.Origin(key) : element.Where();
+  return Invalid(fmt::format("{}: feature.{} {}", where, key, what));
+}
+
+Status ReadTransforms(const Settings& element, FeatureSpec* feature) {
+  for (const std::string& transform : element.TextList("transforms")) {
+    if (feature->kind != FeatureKind::kNumeric) {
+      return WrongFeature(element, "transforms",
+                          fmt::format("are for kind = \"numeric\"; this is a {} feature",
+                                      FeatureKindName(feature->kind)));
+    }
+    if (transform == "log" && !feature->log && !feature->standardise) {
+      feature->log = true;
+    } else if (transform == "standardise" && !feature->standardise) {
+      feature->standardise = true;
+    } else {
+      return WrongFeature(element, "transforms",
+                          fmt::format("must be log, standardise, or log and then standardise; "
+                                      "found '{}'",
+                                      transform));
+    }
+  }
+  return Status::Ok();
+}
+
+// Appends the features of one [[feature]] section.
+Status ReadFeature(const Settings& element, std::vector<FeatureSpec>* features) {
+  FeatureSpec feature;
+  const std::string& kind = element.Text("kind");
+  if (kind == "bucketised") feature.kind = FeatureKind::kBucketised;
+  if (kind == "categorical") feature.kind = FeatureKind::kCategorical;
+  STRATA_TRY(ReadTransforms(element, &feature));
+  if (feature.kind == FeatureKind::kBucketised) {
+    feature.buckets = static_cast<uint32_t>(element.Int("buckets"));
+  } else if (element.IsSet("buckets")) {
+    return WrongFeature(element, "buckets",
+                        fmt::format("is for kind = \"bucketised\"; this is a {} feature",
+                                    FeatureKindName(feature.kind)));
+  }
+  if (element.TextList("columns").empty()) {
+    return WrongFeature(element, "columns", "is empty: name at least one column");
+  }
+  for (const std::string& column : element.TextList("columns")) {
+    feature.column = column;
+    const bool twice = std::ranges::any_of(*features, [&](const FeatureSpec& other) {
+      return other.column == column && other.kind == feature.kind;
+    });
+    if (twice) {
+      return WrongFeature(element, "columns",
+                          fmt::format("names '{}' a second time as {}: keep one", column, kind));
+    }
+    features->push_back(feature);
+  }
+  return Status::Ok();
+}
+
+Status ReadFeatures(const Settings& settings, const std::string& file, DataSpec* data) {
+  for (const Settings& element : settings.Repeated("feature")) {
+    STRATA_TRY(ReadFeature(element, &data->features));
+  }
+  if (data->features.empty() && IsCriteo(settings)) {
+    std::vector<std::string> unused = data->ignore;
+    unused.insert(unused.end(), {data->weight, data->query});
+    // Trees need no logarithm: it changes the order of no values.
+    data->features = CriteoFeatures(settings.Text("model.kind") != "gbdt", unused);
+  }
+  if (data->features.empty()) {
+    return Invalid(fmt::format("{}: there is no [[feature]]: the model needs an input", file));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status ReadDataSettings(const Settings& settings, JobConfig* job) {
+  job->train_path = JobPath(settings, "data.train", job->file);
+  job->test_path = JobPath(settings, "data.test", job->file);
+  DataSpec& data = job->data;
+  STRATA_TRY(ReadFormat(settings, &data.format));
+  STRATA_TRY(ReadLabel(settings, &data));
+  data.weight = settings.Text("data.weight");
+  data.query = settings.Text("data.query");
+  data.ignore = settings.TextList("data.ignore");
+  STRATA_TRY(ReadFeatures(settings, job->file, &data));
+  if (data.format.header) return Status::Ok();
+  const std::string where = settings.Origin(IsCriteo(settings) ? "data.format" : "data.columns");
+  return PlanColumns(data.format.columns, data, where, true).status();
+}
+
+Status Wrong(const Settings& settings, std::string_view key, std::string_view what) {
+  const std::string where = settings.IsSet(key) ? settings.Origin(key) : settings.Where();
+  return Invalid(fmt::format("{}: {} {}", where, key, what));
+}
+
+}  // namespace strata
