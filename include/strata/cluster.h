@@ -35,9 +35,9 @@ Result<ClusterOptions> ReadClusterFile(const std::string& path);
 class Cluster {
  public:
   // Returns when all servers have answered and agree on who holds which rows. kLost names the
-  // servers that did not answer; kRefused and kInvalid: a server is of another cluster, version or
-  // machine list. kInvalid also: no address, at once, or a name that did not resolve in all the
-  // time.
+  // servers that did not answer, at once where this process has no server of an "inproc://NAME":
+  // start it before. kRefused and kInvalid: a server is of another cluster, version or machine
+  // list. kInvalid also: no address, at once, or a name that did not resolve in all the time.
   static Result<std::unique_ptr<Cluster>> Connect(const ClusterOptions& options);
   // Ends what is open with kCancelled.
   ~Cluster();

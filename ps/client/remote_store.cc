@@ -41,6 +41,26 @@ ClientCoreOptions CoreOptions(const RemoteStoreOptions& options) {
   return core;
 }
 
+// Servers of this process must be there: nothing but this program starts them.
+Status CheckServers(const RemoteStoreOptions& options) {
+  if (options.servers.empty()) return Invalid("a cluster needs at least one server, found none");
+  for (size_t i = 0; i < options.servers.size(); ++i) {
+    client::ServerLink server;
+    server.address = options.servers[i];
+    server.index = static_cast<uint16_t>(i);
+    constexpr std::string_view kInproc = "inproc://";
+    if (!server.InThisProcess() || server.address == kInproc) {
+      STRATA_TRY(CheckHostPort(server.address).Prefixed(fmt::format("server {}", i)));
+    } else if (!ClientPort::IsInThisProcess(server.MainEndpoint()) &&
+               std::ranges::find(options.absent, server.index) == options.absent.end()) {
+      return Lost(fmt::format(
+          "{}: this process has no server of that name; start the server before its clients",
+          server.Name()));
+    }
+  }
+  return {};
+}
+
 Status FlushUntil(TableStore& store, TimeNs deadline) {
   Operation nothing;
   nothing.kind = OpKind::kFlush;
@@ -201,15 +221,7 @@ RemoteStore::~RemoteStore() {
 }
 
 Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptions& options) {
-  if (options.servers.empty()) return Invalid("a cluster needs at least one server, found none");
-  for (size_t server = 0; server < options.servers.size(); ++server) {
-    constexpr std::string_view kInproc = "inproc://";
-    if (options.servers[server].starts_with(kInproc) &&
-        options.servers[server].size() > kInproc.size()) {
-      continue;
-    }
-    STRATA_TRY(CheckHostPort(options.servers[server]).Prefixed(fmt::format("server {}", server)));
-  }
+  STRATA_TRY(CheckServers(options));
   STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());
   STRATA_ASSIGN(auto port, ClientPort::Create(std::move(context), {}));
   auto impl = std::make_unique<Impl>(options, std::move(port));

@@ -45,8 +45,8 @@ struct RemoteStoreOptions {
 class RemoteStore final : public TableStore, public LaneCaller, public LaneExchange {
  public:
   // Returns when all servers have answered HELLO and agree on the shard map. kLost names the
-  // servers that did not answer; kRefused, kInvalid: a server is of another cluster, version or
-  // machine list.
+  // servers that did not answer, at once where this process has no server of an inproc name;
+  // kRefused, kInvalid: a server is of another cluster, version or machine list.
   static Result<std::unique_ptr<RemoteStore>> Connect(const RemoteStoreOptions& options);
   // Ends what is open with kCancelled.
   ~RemoteStore() override;

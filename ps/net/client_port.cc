@@ -75,6 +75,8 @@ Result<std::unique_ptr<ClientPort>> ClientPort::Create(std::shared_ptr<ZmqContex
   return std::unique_ptr<ClientPort>(new ClientPort(std::move(impl)));
 }
 
+bool ClientPort::IsInThisProcess(const std::string& endpoint) { return net::IsListening(endpoint); }
+
 void ClientPort::ShareMemory(const std::string& server, std::span<const Lane> lanes) {
   auto attempt = std::make_shared<Attempt>();
   attempt->server = server;

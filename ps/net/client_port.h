@@ -29,6 +29,9 @@ class ClientPort final : public MessagePort {
   // Waits up to a second for peers that have not taken what was sent to them.
   ~ClientPort() override;
 
+  // Whether a lane of this process has that name, "inproc://NAME/LANE", now.
+  static bool IsInThisProcess(const std::string& endpoint);
+
   // A lane's two endpoints. An empty `shared`: it has none.
   struct Lane {
     std::string tcp;

@@ -85,6 +85,13 @@ Names& TheNames() {
   return names;
 }
 
+// Null when nobody has the name.
+std::shared_ptr<InprocListener> FindListener(const std::string& endpoint) {
+  const MutexLock lock(TheNames().mutex);
+  const auto at = TheNames().listeners.find(endpoint);
+  return at == TheNames().listeners.end() ? nullptr : at->second.lock();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<InprocListener>> InprocListener::Open(const std::string& endpoint,
@@ -116,14 +123,11 @@ std::vector<std::unique_ptr<Link>> InprocListener::Accept() {
   return std::exchange(dialled_, {});
 }
 
+bool IsListening(const std::string& endpoint) { return FindListener(endpoint) != nullptr; }
+
 Result<std::unique_ptr<Link>> DialInproc(const std::string& endpoint, size_t queue_bytes_max,
                                          std::shared_ptr<Bell> bell) {
-  std::shared_ptr<InprocListener> listener;
-  {
-    const MutexLock lock(TheNames().mutex);
-    const auto at = TheNames().listeners.find(endpoint);
-    if (at != TheNames().listeners.end()) listener = at->second.lock();
-  }
+  const std::shared_ptr<InprocListener> listener = FindListener(endpoint);
   if (listener == nullptr) {
     return Lost(fmt::format("no server of this process is {}", endpoint));
   }

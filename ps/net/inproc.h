@@ -42,6 +42,9 @@ class InprocListener {
   std::vector<std::unique_ptr<Link>> dialled_ STRATA_GUARDED_BY(mutex_);
 };
 
+// Whether somebody has that name now. Thread-safe.
+bool IsListening(const std::string& endpoint);
+
 // `bell` is rung when something comes while its owner listens. kLost when nobody has that name.
 // Thread-safe.
 Result<std::unique_ptr<Link>> DialInproc(const std::string& endpoint, size_t queue_bytes_max,

@@ -102,13 +102,16 @@ TEST(RemoteStore, SharesNoMemoryWhenItIsNotMeantTo) {
   EXPECT_TRUE(TestServers::AllLanesGo(**store, Transport::kTcp));
 }
 
-TEST(RemoteStore, SaysWhichServerOfTheProcessIsNotThere) {
-  RemoteStoreOptions options;
-  options.connect_timeout = kSecond / 5;
-  options.servers = {"inproc://nobody"};
+TEST(RemoteStore, SaysAtOnceWhichServerOfTheProcessIsNotThere) {
+  TestServers servers(2, 1, false, "", Transport::kInproc);
+  RemoteStoreOptions options = servers.Options();
+  options.servers[1] = "inproc://nobody";
   const auto store = RemoteStore::Connect(options);
   EXPECT_EQ(store.status().code(), StatusCode::kLost);
-  EXPECT_THAT(store.status().message(), HasSubstr("server 0 (inproc://nobody)"));
+  EXPECT_THAT(store.status().message(),
+              HasSubstr("server 1 (inproc://nobody): this process has no server of that name"));
+  options.absent = {1};  // is not looked for
+  EXPECT_TRUE(RemoteStore::Connect(options).ok());
 }
 
 TEST_P(RemoteStoreOver, ThreadsAndStoresAddUpExactly) {
