@@ -1,6 +1,6 @@
 // Click models: the probability that a row ends in a click, by logistic regression, factorisation
-// machines or DeepFM. Trained from rows in memory, written to and read from the folders that
-// strata-worker's jobs have as output.model.
+// machines and networks (model_kind.h). Trained from rows in memory, written to and read from the
+// folders that strata-worker's jobs have as output.model.
 #pragma once
 
 #include <cstddef>
@@ -51,9 +51,14 @@ struct ClickTraining {
   std::vector<FeatureSpec> features = {};  // at least one
   ModelKind kind = ModelKind::kDeepFm;
   uint32_t embedding_dim = 8;               // factors of a key; kLogistic has none
-  std::vector<uint32_t> hidden = {64, 32};  // widths of kDeepFm's hidden layers
-  float dropout = 0;                        // share of hidden units that a step leaves out
-  float l2 = 0;  // the loss gains l2 / 2 times the sum of the squared parameters
+  std::vector<uint32_t> hidden = {64, 32};  // widths of the hidden layers; not of kLogistic, kFm
+  // Widths of the layers over the numeric features alone, of kDlrm and kDcnV2. The last one of
+  // kDlrm must be embedding_dim, and kDlrm needs one.
+  std::vector<uint32_t> bottom = {};
+  uint32_t cross_layers = 3;  // of kDcn and kDcnV2
+  uint32_t cross_rank = 16;   // of kDcnV2: at most the width of its inputs
+  float dropout = 0;          // share of hidden units that a step leaves out
+  float l2 = 0;               // the loss gains l2 / 2 times the sum of the squared parameters
   OptimizerSpec rows_optimizer = {.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.05F};
   OptimizerSpec dense_optimizer = {.kind = OptimizerKind::kAdam, .learning_rate = 0.001F};
   InitializerSpec initializer = {.kind = InitializerKind::kNormal, .scale = 0.01F};

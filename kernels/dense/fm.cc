@@ -8,7 +8,7 @@ namespace strata {
 
 void FmForward(const Exec& /*exec*/, const FmShape& shape, std::span<const float> v,
                std::span<float> sums, std::span<float> logits) {
-  STRATA_CHECK(shape.stride >= shape.slots * shape.dim && v.size() >= shape.samples * shape.stride);
+  STRATA_CHECK(shape.stride >= shape.slots * shape.dim && v.size() >= shape.extent());
   STRATA_CHECK(sums.size() == shape.samples * shape.dim && logits.size() >= shape.samples);
   std::fill(sums.begin(), sums.end(), 0.0F);
   for (size_t i = 0; i < shape.samples; ++i) {
@@ -29,7 +29,7 @@ void FmForward(const Exec& /*exec*/, const FmShape& shape, std::span<const float
 
 void FmBackward(const Exec& /*exec*/, const FmShape& shape, std::span<const float> v,
                 std::span<const float> sums, std::span<const float> dlogits, std::span<float> dv) {
-  STRATA_CHECK(v.size() >= shape.samples * shape.stride && dv.size() == v.size());
+  STRATA_CHECK(v.size() >= shape.extent() && dv.size() == v.size());
   STRATA_CHECK(sums.size() == shape.samples * shape.dim && dlogits.size() >= shape.samples);
   for (size_t i = 0; i < shape.samples; ++i) {
     const float* sum = sums.data() + i * shape.dim;

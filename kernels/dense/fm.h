@@ -15,6 +15,9 @@ struct FmShape {
   size_t slots = 0;
   size_t dim = 0;
   size_t stride = 0;  // slots * dim or more
+
+  // Elements from the first to the last.
+  size_t extent() const { return samples == 0 ? 0 : (samples - 1) * stride + slots * dim; }
 };
 
 // logits[i] += interactions of sample i; sums (samples x dim) keeps the sums over slots for the

@@ -6,51 +6,90 @@
 
 namespace strata {
 
+namespace {
+
+template <typename Apply>
+void ForEachElement(const RowShape& shape, const Apply& apply) {
+  for (size_t row = 0; row < shape.rows; ++row) {
+    for (size_t column = 0; column < shape.width; ++column) apply(row, column);
+  }
+}
+
+}  // namespace
+
 Status LinearForward(const Exec& exec, MatMul& matmul, const LinearShape& shape,
                      std::span<const float> x, std::span<const float> w, std::span<const float> b,
                      std::span<float> y) {
-  return matmul.Run(exec, {.m = shape.batch, .k = shape.in, .n = shape.out, .bias = true}, x, w, b,
-                    y);
+  return matmul.Run(exec,
+                    {.m = shape.batch,
+                     .k = shape.in,
+                     .n = shape.out,
+                     .bias = true,
+                     .a_stride = shape.x_stride,
+                     .c_stride = shape.y_stride},
+                    x, w, b, y);
 }
 
 Status LinearBackward(const Exec& exec, MatMul& matmul, const LinearShape& shape,
                       std::span<const float> x, std::span<const float> w, std::span<const float> dy,
                       std::span<float> dx, std::span<float> dw, std::span<float> db) {
   STRATA_TRY(matmul.Run(exec,
-                        {.m = shape.in, .k = shape.batch, .n = shape.out, .a_transposed = true}, x,
-                        dy, {}, dw));
+                        {.m = shape.in,
+                         .k = shape.batch,
+                         .n = shape.out,
+                         .a_transposed = true,
+                         .a_stride = shape.x_stride,
+                         .b_stride = shape.y_stride},
+                        x, dy, {}, dw));
   STRATA_CHECK(db.size() == shape.out);
   std::fill(db.begin(), db.end(), 0.0F);
+  const size_t stride = shape.y_stride == 0 ? shape.out : shape.y_stride;
   for (size_t row = 0; row < shape.batch; ++row) {
-    const float* from = dy.data() + row * shape.out;
+    const float* from = dy.data() + row * stride;
     for (size_t column = 0; column < shape.out; ++column) db[column] += from[column];
   }
   if (dx.empty()) return {};
-  return matmul.Run(exec, {.m = shape.batch, .k = shape.out, .n = shape.in, .b_transposed = true},
+  return matmul.Run(exec,
+                    {.m = shape.batch,
+                     .k = shape.out,
+                     .n = shape.in,
+                     .b_transposed = true,
+                     .a_stride = shape.y_stride,
+                     .c_stride = shape.x_stride},
                     dy, w, {}, dx);
 }
 
-void ReluForward(const Exec& /*exec*/, std::span<float> y) {
-  for (float& value : y) value = value > 0.0F ? value : 0.0F;
+void ReluForward(const Exec& /*exec*/, const RowShape& shape, std::span<float> y) {
+  ForEachElement(shape, [&](size_t row, size_t column) {
+    float& value = y[row * shape.stride + column];
+    value = value > 0.0F ? value : 0.0F;
+  });
 }
 
-void ReluBackward(const Exec& /*exec*/, std::span<const float> y, std::span<float> dy) {
-  STRATA_CHECK(y.size() == dy.size());
-  for (size_t i = 0; i < y.size(); ++i) dy[i] = y[i] > 0.0F ? dy[i] : 0.0F;
+void ReluBackward(const Exec& /*exec*/, const RowShape& shape, std::span<const float> y,
+                  std::span<float> dy) {
+  ForEachElement(shape, [&](size_t row, size_t column) {
+    const size_t at = row * shape.stride + column;
+    dy[at] = y[at] > 0.0F ? dy[at] : 0.0F;
+  });
 }
 
-void DropoutForward(const Exec& /*exec*/, float share, uint64_t seed, std::span<float> y) {
+void DropoutForward(const Exec& /*exec*/, const RowShape& shape, float share, uint64_t seed,
+                    std::span<float> y) {
   const float scale = 1.0F / (1.0F - share);
   const auto dropped_below = static_cast<uint64_t>(double{share} * 0x1p32);
-  for (size_t i = 0; i < y.size(); ++i) {
-    const uint64_t random = Mix64(seed ^ Mix64(i)) >> 32;
-    y[i] = random < dropped_below ? 0.0F : y[i] * scale;
-  }
+  ForEachElement(shape, [&](size_t row, size_t column) {
+    const uint64_t random = Mix64(seed ^ Mix64(row * shape.width + column)) >> 32;
+    float& value = y[row * shape.stride + column];
+    value = random < dropped_below ? 0.0F : value * scale;
+  });
 }
 
-void DropoutBackward(const Exec& /*exec*/, float share, std::span<float> dy) {
+void DropoutBackward(const Exec& /*exec*/, const RowShape& shape, float share,
+                     std::span<float> dy) {
   const float scale = 1.0F / (1.0F - share);
-  for (float& value : dy) value *= scale;
+  ForEachElement(shape,
+                 [&](size_t row, size_t column) { dy[row * shape.stride + column] *= scale; });
 }
 
 }  // namespace strata

@@ -1,5 +1,5 @@
 // A fully connected layer, y = x * w + b, with x: batch x in, w: in x out, b: out, y: batch x out,
-// all row-major; and the rectifier that stands behind hidden layers.
+// all row-major; and the rectifier that follows hidden layers.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,9 @@ struct LinearShape {
   size_t batch = 0;
   size_t in = 0;
   size_t out = 0;
+  // Elements from a row of x (dx) or y (dy) to the next one. 0: the rows have no gaps.
+  size_t x_stride = 0;
+  size_t y_stride = 0;
 };
 
 // Errors are those of MatMul::Run.
@@ -29,16 +32,25 @@ Status LinearBackward(const Exec& exec, MatMul& matmul, const LinearShape& shape
                       std::span<const float> x, std::span<const float> w, std::span<const float> dy,
                       std::span<float> dx, std::span<float> dw, std::span<float> db);
 
-// y = max(y, 0) in place.
-void ReluForward(const Exec& exec, std::span<float> y);
+// What follows works in place on `rows` rows of `width` elements, the next one `stride` further.
+struct RowShape {
+  size_t rows = 0;
+  size_t width = 0;
+  size_t stride = 0;
+};
+
+// y = max(y, 0).
+void ReluForward(const Exec& exec, const RowShape& shape, std::span<float> y);
 // dy becomes 0 where the layer's output y was not above 0.
-void ReluBackward(const Exec& exec, std::span<const float> y, std::span<float> dy);
+void ReluBackward(const Exec& exec, const RowShape& shape, std::span<const float> y,
+                  std::span<float> dy);
 
 // Drops hidden units while training (N. Srivastava et al., JMLR 2014): each y becomes 0 with
 // probability `share` and is divided by 1 - share otherwise. Which ones is a function of `seed` and
-// the place. share: 0 to below 1.
-void DropoutForward(const Exec& exec, float share, uint64_t seed, std::span<float> y);
-// Behind ReluBackward, which has already stopped the units that were dropped.
-void DropoutBackward(const Exec& exec, float share, std::span<float> dy);
+// of row * width + column. share: 0 to below 1.
+void DropoutForward(const Exec& exec, const RowShape& shape, float share, uint64_t seed,
+                    std::span<float> y);
+// Comes after ReluBackward, which has already stopped the units that were dropped.
+void DropoutBackward(const Exec& exec, const RowShape& shape, float share, std::span<float> dy);
 
 }  // namespace strata

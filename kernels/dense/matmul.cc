@@ -19,10 +19,24 @@ using dnnl::memory;
 
 memory::dim Dim(size_t value) { return static_cast<memory::dim>(value); }
 
-memory::desc Matrix(size_t rows, size_t columns, bool transposed) {
+// Elements from a stored row to the next one.
+size_t StrideOf(size_t rows, size_t columns, bool transposed, size_t stride) {
+  if (stride != 0) return stride;
+  return transposed ? rows : columns;
+}
+
+memory::desc Matrix(size_t rows, size_t columns, bool transposed, size_t stride = 0) {
+  const memory::dim step = Dim(StrideOf(rows, columns, transposed, stride));
   return {{Dim(rows), Dim(columns)},
           memory::data_type::f32,
-          transposed ? memory::format_tag::ba : memory::format_tag::ab};
+          transposed ? memory::dims{1, step} : memory::dims{step, 1}};
+}
+
+// From the first element of such a matrix to its last.
+size_t Extent(size_t rows, size_t columns, bool transposed, size_t stride) {
+  if (rows == 0 || columns == 0) return 0;
+  const size_t step = StrideOf(rows, columns, transposed, stride);
+  return transposed ? (columns - 1) * step + rows : (rows - 1) * step + columns;
 }
 
 // oneDNN takes inputs as void*; it only reads them.
@@ -43,9 +57,9 @@ struct MatMul::Impl {
   Product& Find(const MatMulShape& shape) {
     if (auto found = products.find(shape); found != products.end()) return found->second;
     if (products.size() >= kProductsMax) products.clear();
-    const auto a = Matrix(shape.m, shape.k, shape.a_transposed);
-    const auto b = Matrix(shape.k, shape.n, shape.b_transposed);
-    const auto c = Matrix(shape.m, shape.n, false);
+    const auto a = Matrix(shape.m, shape.k, shape.a_transposed, shape.a_stride);
+    const auto b = Matrix(shape.k, shape.n, shape.b_transposed, shape.b_stride);
+    const auto c = Matrix(shape.m, shape.n, false, shape.c_stride);
     const auto bias = Matrix(1, shape.n, false);
     const auto description =
         shape.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
@@ -75,11 +89,16 @@ Status MatMul::Run(const Exec& exec, const MatMulShape& shape, std::span<const f
   if (exec.device != DeviceKind::kCpu) {
     return Refused("matrix product: this build has no kernel for a device other than the CPU");
   }
-  STRATA_CHECK(a.size() == shape.m * shape.k && b.size() == shape.k * shape.n &&
-               c.size() == shape.m * shape.n && bias.size() == (shape.bias ? shape.n : 0));
+  STRATA_CHECK(a.size() == Extent(shape.m, shape.k, shape.a_transposed, shape.a_stride) &&
+               b.size() == Extent(shape.k, shape.n, shape.b_transposed, shape.b_stride) &&
+               c.size() == Extent(shape.m, shape.n, false, shape.c_stride) &&
+               bias.size() == (shape.bias ? shape.n : 0));
   if (c.empty()) return {};
   if (shape.k == 0) {
-    for (size_t i = 0; i < c.size(); ++i) c[i] = shape.bias ? bias[i % shape.n] : 0.0F;
+    const size_t step = StrideOf(shape.m, shape.n, false, shape.c_stride);
+    for (size_t i = 0; i < shape.m; ++i) {
+      for (size_t j = 0; j < shape.n; ++j) c[i * step + j] = shape.bias ? bias[j] : 0.0F;
+    }
     return {};
   }
   // The setting belongs to the calling thread, and the caller may not be the thread of last time.

@@ -10,8 +10,8 @@
 
 namespace strata {
 
-// C = A * B (+ bias): A is m x k, B is k x n, C is m x n, all row-major and dense. A transposed
-// operand is stored the other way round: A as k x m, B as n x k.
+// C = A * B (+ bias): A is m x k, B is k x n, C is m x n, all row-major. A transposed operand is
+// stored the other way round: A as k x m, B as n x k.
 struct MatMulShape {
   size_t m = 0;
   size_t k = 0;
@@ -19,6 +19,10 @@ struct MatMulShape {
   bool a_transposed = false;
   bool b_transposed = false;
   bool bias = false;  // one value a column of C
+  // Elements from a stored row to the next one. 0: the rows have no gaps.
+  size_t a_stride = 0;
+  size_t b_stride = 0;
+  size_t c_stride = 0;
 
   friend auto operator<=>(const MatMulShape&, const MatMulShape&) = default;
 };
@@ -32,7 +36,8 @@ class MatMul {
   explicit MatMul(int threads);
   ~MatMul();
 
-  // Sizes are in elements of the shape (STRATA_CHECK); an m, k or n of 0 gives zeros or the bias.
+  // Spans begin at the first element and end after the last (STRATA_CHECK). An m, k or n of 0 gives
+  // zeros or the bias.
   // kRefused for a device other than the CPU, kFailed when oneDNN has no memory for the product.
   Status Run(const Exec& exec, const MatMulShape& shape, std::span<const float> a,
              std::span<const float> b, std::span<const float> bias, std::span<float> c);

@@ -9,7 +9,7 @@ namespace {
 
 void CheckShape(const PoolShape& shape, std::span<const uint32_t> offsets, size_t pooled) {
   STRATA_CHECK(shape.first + shape.dim <= shape.row_dim);
-  STRATA_CHECK(shape.stride >= shape.slots * shape.dim && pooled >= shape.samples * shape.stride);
+  STRATA_CHECK(shape.stride >= shape.slots * shape.dim && pooled >= shape.extent());
   STRATA_CHECK(offsets.size() >= shape.samples * shape.slots + 1);
 }
 

@@ -20,6 +20,9 @@ struct PoolShape {
   size_t first = 0;
   size_t dim = 0;
   size_t stride = 0;  // slots * dim or more
+
+  // Elements of the vectors, from the first to the last.
+  size_t extent() const { return samples == 0 ? 0 : (samples - 1) * stride + slots * dim; }
 };
 
 // pooled = sums in key order; zeros for a slot without keys. Elements between slots * dim and the

@@ -73,6 +73,9 @@ std::string EncodeModelManifest(const ModelManifest& manifest) {
                {"initializer_scale", manifest.initializer_scale},
                {"files", files}};
   if (manifest.value_type != kFp32) body["value_type"] = manifest.value_type;
+  if (!manifest.bottom.empty()) body["bottom"] = manifest.bottom;
+  if (manifest.cross_layers != 0) body["cross_layers"] = manifest.cross_layers;
+  if (manifest.cross_rank != 0) body["cross_rank"] = manifest.cross_rank;
   // Names that are no UTF-8 are for people only: better a replaced letter than no model.
   const std::string text = body.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   return SealText(kSeal, text);
@@ -99,9 +102,13 @@ Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::str
   members.Take("table_seed", &manifest.table_seed);
   members.Take("initializer", &manifest.initializer);
   members.Take("initializer_scale", &manifest.initializer_scale);
-  if (body.is_object() && body.contains("value_type")) {
-    members.Take("value_type", &manifest.value_type);
-  }
+  const auto take_optional = [&](const char* name, auto* value) {
+    if (body.is_object() && body.contains(name)) members.Take(name, value);
+  };
+  take_optional("value_type", &manifest.value_type);
+  take_optional("bottom", &manifest.bottom);
+  take_optional("cross_layers", &manifest.cross_layers);
+  take_optional("cross_rank", &manifest.cross_rank);
   const json* files = members.Array("files");
   STRATA_TRY(members.status());
   STRATA_TRY(TakeFiles(*files, file, &manifest.files));

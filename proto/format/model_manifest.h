@@ -43,9 +43,12 @@ struct ModelManifest {
   uint64_t epochs = 0;
   uint64_t samples = 0;  // trained on, epochs added
   // Kind and shape.
-  std::string model;  // "logistic", "fm", "deepfm"
+  std::string model;  // "logistic", "fm", "deepfm", ... (strata/model_kind.h)
   uint32_t embedding_dim = 0;
   std::vector<uint32_t> hidden;
+  std::vector<uint32_t> bottom = {};  // what follows is left out of the text where it is empty or 0
+  uint32_t cross_layers = 0;
+  uint32_t cross_rank = 0;
   uint32_t slots = 0;
   uint32_t dense_width = 0;
   uint64_t dense_parameters = 0;

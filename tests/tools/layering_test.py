@@ -68,8 +68,9 @@ MAY_INCLUDE = {
                    "ps/follow"],
     "ps": ["base", "cluster/cluster_config.h", "cluster/config_file.h", "ps/service"],  # strata-server
     "worker/data": ["base", "kernels/core", "storage"],
+    "worker/model": ["base", "kernels", "storage", "worker/data"],
     "worker/ctr": ["base", "proto/format", "kernels", "storage", "cluster/collective",
-                   "worker/data"],
+                   "worker/data", "worker/model"],
     "worker/gbdt": ["base", "kernels/core", "kernels/tree", "cluster/collective", "worker/data",
                     "worker/gbdt/parameters"],
     # What governs trees does not know what LightGBM calls it.
@@ -78,13 +79,14 @@ MAY_INCLUDE = {
     "worker/gbdt/from_model": ["base", "kernels/tree", "worker/gbdt"],
     "worker/gbdt/memory": ["base", "kernels/core", "worker/gbdt"],
     # Libraries know no job file; the job file knows what it describes.
-    "worker/job": ["base", "storage", "strata/model_kind.h", "worker/data", "worker/gbdt"],
+    "worker/job": ["base", "storage", "strata/model_kind.h", "worker/data", "worker/gbdt",
+                   "worker/model/model_shape.h"],
     "worker": ["base", "worker/tasks"],  # strata-worker
     "worker/tasks": ["base", "kernels/core/device_choice.h", "proto/control", "storage",
                      "cluster/cluster_config.h", "cluster/collective", "cluster/config_file.h", "cluster/join",
                      "cluster/link",
                      "cluster/names", "cluster/tls", "ps/client", "worker/ctr", "worker/data",
-                     "worker/gbdt", "worker/job"],
+                     "worker/gbdt", "worker/job", "worker/model"],
     "tools": ["base", "proto/control", "kernels/setops", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
     "bench": ["base", "kernels", "storage", "cluster", "ps/client", "ps/service/server.h",

@@ -305,6 +305,31 @@ TEST(Job, SettingsWithoutEffectAreWarnedOf) {
                   HasSubstr("job.toml:35:1: model.dropout has no effect")));
 }
 
+TEST(Job, EachKindOfModelHasItsWidths) {
+  const auto parse = [](std::vector<std::string> overrides) {
+    return ParseJob(kJob, "job.toml", overrides);
+  };
+  const Result<JobConfig> dlrm = parse({"model.kind=dlrm", "model.embedding_dim=6"});
+  ASSERT_TRUE(dlrm.ok()) << dlrm.status().ToString();
+  EXPECT_THAT(dlrm->bottom, ElementsAre(6));
+  EXPECT_EQ(dlrm->cross_layers, 0U);
+  const Result<JobConfig> wrong =
+      parse({"model.kind=dlrm", "model.embedding_dim=6", "model.bottom=8,4"});
+  EXPECT_THAT(wrong.status().message(),
+              HasSubstr("model.bottom ends with 4: expected model.embedding_dim, 6"));
+  const Result<JobConfig> dcn_v2 = parse({"model.kind=dcn_v2", "model.cross_rank=5"});
+  ASSERT_TRUE(dcn_v2.ok()) << dcn_v2.status().ToString();
+  EXPECT_EQ(dcn_v2->cross_layers, 3U);
+  EXPECT_EQ(dcn_v2->cross_rank, 5U);
+  EXPECT_TRUE(dcn_v2->bottom.empty());
+  const Result<JobConfig> wide =
+      parse({"model.kind=wide_deep", "model.bottom=8", "model.cross_layers=2"});
+  ASSERT_TRUE(wide.ok()) << wide.status().ToString();
+  EXPECT_THAT(wide->warnings,
+              ElementsAre(HasSubstr("model.bottom has no effect on model.kind = \"wide_deep\""),
+                          HasSubstr("model.cross_layers has no effect on model.kind")));
+}
+
 TEST(Job, ADictionaryWithoutTextsIsWarnedOf) {
   const std::vector<std::string> dictionary = {"output.dictionary=true", "output.model=m"};
   const std::string numbers =

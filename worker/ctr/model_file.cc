@@ -100,10 +100,13 @@ format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
           .model = ModelKindName(model.shape.kind),
           .embedding_dim = model.shape.embedding_dim,
           .hidden = model.shape.hidden,
+          .bottom = model.shape.bottom,
+          .cross_layers = model.shape.cross_layers,
+          .cross_rank = model.shape.cross_rank,
           .slots = static_cast<uint32_t>(model.shape.slots),
           .dense_width = static_cast<uint32_t>(model.shape.dense_width),
           .dense_parameters = model.dense.size(),
-          .row_dim = model.shape.row_dim(),
+          .row_dim = RowDimOf(model.shape),
           .rows = rows,
           .table_seed = model.table_seed,
           .initializer = std::string(InitializerKindName(model.initializer.kind)),
@@ -199,8 +202,14 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
                    .features = {},
                    .dense = {}};
   STRATA_ASSIGN(const ModelKind kind, ParseModelKind(manifest.model, file));
-  model.shape = {kind, manifest.embedding_dim, manifest.hidden, manifest.slots,
-                 manifest.dense_width};
+  model.shape = {kind,
+                 manifest.embedding_dim,
+                 manifest.hidden,
+                 manifest.slots,
+                 manifest.dense_width,
+                 manifest.bottom,
+                 manifest.cross_layers,
+                 manifest.cross_rank};
   STRATA_TRY(ValidateModelShape(model.shape).Prefixed(file));
   const Result<InitializerKind> initializer = ParseInitializerKind(manifest.initializer);
   if (!initializer.ok()) return initializer.status().Prefixed(file);
@@ -208,9 +217,9 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
   const Result<ElementType> value_type = ParseElementType(manifest.value_type);
   if (!value_type.ok()) return value_type.status().Prefixed(file);
   model.value_type = *value_type;
-  if (manifest.row_dim != model.shape.row_dim()) {
-    return Corrupt(fmt::format("{}: expected row_dim {}, found {}", file, model.shape.row_dim(),
-                               manifest.row_dim));
+  if (const uint32_t expected = RowDimOf(model.shape); manifest.row_dim != expected) {
+    return Corrupt(
+        fmt::format("{}: expected row_dim {}, found {}", file, expected, manifest.row_dim));
   }
   return model;
 }
@@ -266,7 +275,7 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
                 format::DecodeModelManifest(*text, manifest_path));
   LoadedModel loaded;
   STRATA_ASSIGN(loaded.model, ModelOf(manifest, manifest_path));
-  const uint64_t dense_expected = CtrModel(loaded.model.shape, 1).dense_parameters();
+  const uint64_t dense_expected = GraphOf(loaded.model.shape).parameters();
   if (manifest.dense_parameters != dense_expected) {
     return Corrupt(fmt::format("{}: expected {} dense parameters for the model's shape, found {}",
                                manifest_path, dense_expected, manifest.dense_parameters));
@@ -306,7 +315,7 @@ Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std
 
 TableSpec TableOf(const SavedModel& model, const std::string& name) {
   return {.name = name,
-          .dim = model.shape.row_dim(),
+          .dim = RowDimOf(model.shape),
           .optimizer = {},
           .initializer = model.initializer,
           .seed = model.table_seed,

@@ -9,8 +9,8 @@
 #include "cluster/collective/group.h"
 #include "storage/table.h"
 #include "strata/status.h"
-#include "worker/ctr/ctr_model.h"
 #include "worker/data/feature.h"
+#include "worker/model/model_shape.h"
 
 namespace strata {
 

@@ -7,15 +7,15 @@
 
 namespace strata {
 
-Scorer::Scorer(CtrModel& model, std::span<const float> dense, TableStore& store, TableId table)
-    : model_(model), dense_(dense), store_(store), table_(table) {}
+Scorer::Scorer(Network& network, std::span<const float> dense, TableStore& store, TableId table)
+    : network_(network), dense_(dense), store_(store), table_(table) {}
 
 Status Scorer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
   Part& fresh = **part;
-  STRATA_TRY(source.Next(CtrModel::kScoreBatch, &fresh.batch));
+  STRATA_TRY(source.Next(Network::kScoreBatch, &fresh.batch));
   FindUniqueKeys(fresh.batch.keys, &fresh.unique);
-  fresh.rows.resize(fresh.unique.keys.size() * model_.shape().row_dim());
+  fresh.rows.resize(fresh.unique.keys.size() * network_.graph().row_dim());
   if (fresh.unique.keys.empty()) return {};
   Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .sync = {}};
   lookup.parts.push_back({.table = table_, .keys = fresh.unique.keys, .in = {}, .out = fresh.rows});
@@ -33,7 +33,7 @@ Status Scorer::Score(BatchSource& source, const Use& use) {
     STRATA_TRY(lookup_.Wait());
     STRATA_TRY(Read(source, &next));
     logits.resize(part->batch.samples);
-    STRATA_TRY(model_.Score({part->batch, part->unique, part->rows, dense_}, logits));
+    STRATA_TRY(network_.Score({part->batch, part->unique, part->rows, dense_}, logits));
     STRATA_TRY(use(part->batch, logits));
     std::swap(part, next);
   }

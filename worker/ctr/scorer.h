@@ -10,10 +10,10 @@
 #include "cluster/collective/group.h"
 #include "storage/table.h"
 #include "strata/status.h"
-#include "worker/ctr/ctr_model.h"
 #include "worker/ctr/metrics.h"
 #include "worker/ctr/pending.h"
 #include "worker/data/batch.h"
+#include "worker/model/network.h"
 
 namespace strata {
 
@@ -21,7 +21,7 @@ namespace strata {
 class Scorer {
  public:
   // `dense` is the model's dense part and outlives the scorer.
-  Scorer(CtrModel& model, std::span<const float> dense, TableStore& store, TableId table);
+  Scorer(Network& network, std::span<const float> dense, TableStore& store, TableId table);
 
   // Reads the source to its end. `use` gets each batch with its logits; its error ends the pass.
   using Use = std::function<Status(const Batch& batch, std::span<const float> logits)>;
@@ -41,7 +41,7 @@ class Scorer {
 
   Status Read(BatchSource& source, std::shared_ptr<Part>* part);
 
-  CtrModel& model_;
+  Network& network_;
   std::span<const float> dense_;
   TableStore& store_;
   TableId table_;

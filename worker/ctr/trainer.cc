@@ -12,15 +12,15 @@
 
 namespace strata {
 
-Trainer::Trainer(const TrainerOptions& options, CtrModel& model, TableStore& store, Group& group)
+Trainer::Trainer(const TrainerOptions& options, Network& network, TableStore& store, Group& group)
     : options_(options),
-      model_(model),
+      network_(network),
       store_(store),
       group_(group),
-      dense_(model.dense_parameters()),
+      dense_(network.graph().parameters()),
       dense_state_(StateWidth(options.dense_optimizer, dense_.size())),
       reduced_(dense_.size() + 3) {
-  model_.InitializeDense(options_.seed, dense_);
+  InitializeParameters(network_.graph(), options_.seed, dense_);
   InitialState(options_.dense_optimizer, dense_state_);
 }
 
@@ -95,7 +95,7 @@ Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   Part& fresh = **part;
   STRATA_TRY(source.Next(OwnPartSize(), &fresh.batch));
   FindUniqueKeys(fresh.batch.keys, &fresh.unique);
-  fresh.rows.resize(fresh.unique.keys.size() * model_.shape().row_dim());
+  fresh.rows.resize(fresh.unique.keys.size() * network_.graph().row_dim());
   fresh.gradients.resize(fresh.rows.size());
   return {};
 }
@@ -150,9 +150,10 @@ Status Trainer::Compute(Part& part) {
       .dropout = options_.dropout,
       .l2 = options_.l2,
       .dropout_seed = Mix64(Mix64(options_.seed + static_cast<uint64_t>(group_.rank())) + step_)};
-  STRATA_ASSIGN(const double loss,
-                model_.Train({part.batch, part.unique, part.rows, dense_}, regularisation,
-                             {part.gradients, std::span(reduced_).first(dense_.size()), logits_}));
+  STRATA_ASSIGN(
+      const double loss,
+      network_.Train({part.batch, part.unique, part.rows, dense_}, regularisation,
+                     {part.gradients, std::span(reduced_).first(dense_.size()), logits_}));
   reduced_[dense_.size()] = static_cast<float>(loss);
   reduced_[dense_.size() + 1] = static_cast<float>(part.batch.samples);  // exact below 2^24
   reduced_[dense_.size() + 2] = options_.wants_end && options_.wants_end() ? 1 : 0;

@@ -1,4 +1,4 @@
-// Trainer: synchronous training (staleness 0) of a CtrModel by the ranks of a group, with the rows
+// Trainer: synchronous training (staleness 0) of a Network by the ranks of a group, with the rows
 // in any TableStore.
 //
 // A step: pull the rows of the rank's part of the batch (marked with the step, so that they wait
@@ -18,9 +18,9 @@
 #include "cluster/collective/group.h"
 #include "storage/table.h"
 #include "strata/status.h"
-#include "worker/ctr/ctr_model.h"
 #include "worker/ctr/pending.h"
 #include "worker/data/batch.h"
+#include "worker/model/network.h"
 
 namespace strata {
 
@@ -70,7 +70,7 @@ struct StepReport {
 // One thread at a time.
 class Trainer {
  public:
-  Trainer(const TrainerOptions& options, CtrModel& model, TableStore& store, Group& group);
+  Trainer(const TrainerOptions& options, Network& network, TableStore& store, Group& group);
 
   // The rank's samples of a step: batch_size / world, the remainder to the low ranks.
   static size_t PartSize(uint32_t batch_size, int rank, int world);
@@ -120,7 +120,7 @@ class Trainer {
   SyncGroup Mark() const;
 
   TrainerOptions options_;
-  CtrModel& model_;
+  Network& network_;
   TableStore& store_;
   Group& group_;
   uint32_t run_ = 0;

@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/job/config_look.h"
 #include "worker/job/data_settings.h"
 #include "worker/job/tree_settings.h"
+#include "worker/model/model_shape.h"
 
 namespace strata {
 namespace {
@@ -129,6 +131,50 @@ Result<OptimizerSpec> ReadOptimizer(const Settings& settings, const std::string&
   return spec;
 }
 
+std::vector<uint32_t> WidthList(const Settings& settings, std::string_view key) {
+  std::vector<uint32_t> widths;
+  for (const int64_t width : settings.IntList(key)) widths.push_back(static_cast<uint32_t>(width));
+  return widths;
+}
+
+// The widths that a model of this kind has. Others have no effect.
+Status ReadWidths(const Settings& settings, JobConfig* job) {
+  const ModelWidths has = WidthsOf(job->model);
+  if (has.embedding_dim) job->embedding_dim = CountOf(settings, "model.embedding_dim");
+  if (has.hidden) {
+    job->hidden = WidthList(settings, "model.hidden");
+    if (job->hidden.empty()) {
+      return Wrong(settings, "model.hidden",
+                   "is empty: name a width, or use model.kind = \"fm\" for no hidden layer");
+    }
+  }
+  if (has.bottom) job->bottom = WidthList(settings, "model.bottom");
+  if (job->model == ModelKind::kDlrm) {
+    if (job->bottom.empty()) job->bottom = {job->embedding_dim};
+    if (job->bottom.back() != job->embedding_dim) {
+      return Wrong(settings, "model.bottom",
+                   fmt::format("ends with {}: expected model.embedding_dim, {}, as what the layer "
+                               "gives meets the features' vectors",
+                               job->bottom.back(), job->embedding_dim));
+    }
+  }
+  if (has.cross_layers) job->cross_layers = CountOf(settings, "model.cross_layers");
+  if (has.cross_rank) job->cross_rank = CountOf(settings, "model.cross_rank");
+  const std::tuple<const char*, bool, const char*> keys[] = {
+      {"model.hidden", has.hidden, "deepfm"},
+      {"model.dropout", has.hidden, "deepfm"},
+      {"model.bottom", has.bottom, "dlrm"},
+      {"model.cross_layers", has.cross_layers, "dcn_v2"},
+      {"model.cross_rank", has.cross_rank, "dcn_v2"}};
+  for (const auto& [key, has_effect, other_kind] : keys) {
+    if (has_effect || !settings.IsSet(key)) continue;
+    job->warnings.push_back(fmt::format(
+        "{}: {} has no effect on model.kind = \"{}\": remove it, or use model.kind = \"{}\"",
+        settings.Origin(key), key, ModelKindName(job->model), other_kind));
+  }
+  return Status::Ok();
+}
+
 Status ReadModel(const Settings& settings, JobConfig* job) {
   const std::string& kind = settings.Text("model.kind");
   for (const Setting& row : JobSettingsTable().settings) {
@@ -139,24 +185,7 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
                              kind));
   }
   job->model = ModelKindOf(kind).value();  // the setting's choices are these
-  if (job->model != ModelKind::kLogistic) {
-    job->embedding_dim = CountOf(settings, "model.embedding_dim");
-  }
-  if (job->model == ModelKind::kDeepFm) {
-    for (int64_t width : settings.IntList("model.hidden")) {
-      job->hidden.push_back(static_cast<uint32_t>(width));
-    }
-    if (job->hidden.empty()) {
-      return Wrong(settings, "model.hidden",
-                   "is empty: name a width, or use model.kind = \"fm\" for no hidden layer");
-    }
-  }
-  for (const char* key : {"model.hidden", "model.dropout"}) {
-    if (job->model == ModelKind::kDeepFm || !settings.IsSet(key)) continue;
-    job->warnings.push_back(fmt::format(
-        "{}: {} has no effect on model.kind = \"{}\": remove it, or use model.kind = \"deepfm\"",
-        settings.Origin(key), key, kind));
-  }
+  STRATA_TRY(ReadWidths(settings, job));
   job->dropout = FloatOf(settings, "model.dropout");
   job->l2 = FloatOf(settings, "model.l2");
   STRATA_ASSIGN(job->sparse_optimizer, ReadOptimizer(settings, "sparse"));

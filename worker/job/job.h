@@ -56,9 +56,12 @@ struct JobConfig {
 
   ModelKind model = ModelKind::kLogistic;
   uint32_t embedding_dim = 0;    // factors per key; 0 for logistic regression
-  std::vector<uint32_t> hidden;  // widths of the hidden layers; empty unless DeepFM
-  float dropout = 0;             // share of hidden units dropped while training
-  float l2 = 0;                  // penalty: the loss gains l2 / 2 * the sum of squares
+  std::vector<uint32_t> hidden;  // widths of the hidden layers; empty of kinds that have none
+  std::vector<uint32_t> bottom;  // and of those over the numeric features alone
+  uint32_t cross_layers = 0;
+  uint32_t cross_rank = 0;
+  float dropout = 0;  // share of hidden units dropped while training
+  float l2 = 0;       // penalty: the loss gains l2 / 2 * the sum of squares
 
   OptimizerSpec sparse_optimizer;
   InitializerSpec sparse_initializer;

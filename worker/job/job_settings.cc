@@ -120,12 +120,26 @@ constexpr Setting kJobRows[] = {
     Row("data.bad_share_max", kFloat, "0.001",
         "Share of unreadable lines in a worker's part of a file above which the job fails.", 0, 1),
 
-    Choice("model.kind", "logistic|fm|deepfm|gbdt", "deepfm",
-           "Logistic regression, a factorization machine, one with a neural network beside it, or "
-           "boosted trees, whose settings are in [gbdt]."),
+    Choice("model.kind", "logistic|fm|deepfm|wide_deep|dlrm|dcn|dcn_v2|gbdt", "deepfm",
+           "Logistic regression; a factorization machine; one with a neural network beside it; "
+           "logistic regression with a network beside it; DLRM, which multiplies the features' "
+           "vectors with each other; Deep & Cross and its second version; or boosted trees, whose "
+           "settings are in [gbdt]."),
     Row("model.embedding_dim", kInt, "8", "Factors of each key. Unused by logistic regression.", 1,
         RowSchema::kDimMax - 1),
-    Row("model.hidden", kIntList, "64,32", "Widths of DeepFM's hidden layers.", 1, 65536),
+    Row("model.hidden", kIntList, "64,32",
+        "Widths of the hidden layers, of all but logistic and fm. In dlrm and dcn_v2 they come "
+        "after the vectors have met.",
+        1, 65536),
+    Row("model.bottom", kIntList, "",
+        "Widths of the layers over the numeric features alone, of dlrm and dcn_v2. dlrm's last one "
+        "must be embedding_dim; empty, it has one layer of that width, and dcn_v2 has none.",
+        1, 65536),
+    Row("model.cross_layers", kInt, "3", "Cross layers of dcn and dcn_v2.", 1, 64),
+    Row("model.cross_rank", kInt, "16",
+        "Rank of the two matrices of each of dcn_v2's cross layers: at most the width of what goes "
+        "in.",
+        1, 65536),
     Row("model.dropout", kFloat, "0",
         "Share of the hidden units that each training step leaves out.", 0, 0.99),
     Row("model.l2", kFloat, "0",

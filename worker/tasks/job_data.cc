@@ -11,6 +11,7 @@
 #include "worker/data/pipeline.h"
 #include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
+#include "worker/model/network.h"
 
 namespace strata {
 namespace {
@@ -103,11 +104,12 @@ Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                                             .log_bad_lines = labels_required}));
   STRATA_ASSIGN(std::unique_ptr<RowBatches> source, RowBatches::Make(std::move(reader), features));
   return std::unique_ptr<BatchSource>(
-      std::make_unique<PrefetchSource>(std::move(source), CtrModel::kScoreBatch, kBatchesAhead));
+      std::make_unique<PrefetchSource>(std::move(source), Network::kScoreBatch, kBatchesAhead));
 }
 
 Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FittedFeature>& features) {
-  ModelShape shape{job.model, job.embedding_dim, job.hidden, 0, 0};
+  ModelShape shape{job.model, job.embedding_dim, job.hidden,       0,
+                   0,         job.bottom,        job.cross_layers, job.cross_rank};
   for (const FittedFeature& feature : features) {
     (feature.spec.kind == FeatureKind::kNumeric ? shape.dense_width : shape.slots) += 1;
   }

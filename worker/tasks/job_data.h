@@ -10,11 +10,11 @@
 #include "base/file/disk.h"
 #include "cluster/collective/group.h"
 #include "strata/status.h"
-#include "worker/ctr/ctr_model.h"
 #include "worker/data/batch.h"
 #include "worker/data/feature.h"
 #include "worker/data/text_counts.h"
 #include "worker/job/job.h"
+#include "worker/model/model_shape.h"
 
 namespace strata {
 

@@ -31,8 +31,14 @@ std::vector<Held> HeldSettings(const JobConfig& job, const SavedModel& model) {
     all.push_back(
         {"sparse.init_scale", text(job.sparse_initializer.scale), text(model.initializer.scale)});
   }
-  if (model.shape.kind == ModelKind::kDeepFm) {
-    all.push_back({"model.hidden", text(job.hidden), text(model.shape.hidden)});
+  const ModelWidths widths = WidthsOf(model.shape.kind);
+  if (widths.hidden) all.push_back({"model.hidden", text(job.hidden), text(model.shape.hidden)});
+  if (widths.bottom) all.push_back({"model.bottom", text(job.bottom), text(model.shape.bottom)});
+  if (widths.cross_layers) {
+    all.push_back({"model.cross_layers", text(job.cross_layers), text(model.shape.cross_layers)});
+  }
+  if (widths.cross_rank) {
+    all.push_back({"model.cross_rank", text(job.cross_rank), text(model.shape.cross_rank)});
   }
   return all;
 }

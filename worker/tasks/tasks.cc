@@ -14,6 +14,7 @@
 #include "worker/ctr/predictions.h"
 #include "worker/ctr/scorer.h"
 #include "worker/data/bad_rows.h"
+#include "worker/model/network.h"
 #include "worker/tasks/job_agreement.h"
 #include "worker/tasks/job_data.h"
 #include "worker/tasks/job_outputs.h"
@@ -64,8 +65,8 @@ class ApplyTask {
   Status ApplyWith(const LoadedModel& loaded, BatchSource& source, const std::string& table) {
     STRATA_TRY(
         RestoreTable(loaded, TableOf(loaded.model, table), context_.session.store(), group_));
-    CtrModel model(loaded.model.shape, context_.options.threads);
-    Scorer scorer(model, loaded.model.dense, context_.session.store(), TableIdOf(table));
+    const auto network = MakeCpuNetwork(GraphOf(loaded.model.shape), context_.options.threads);
+    Scorer scorer(*network, loaded.model.dense, context_.session.store(), TableIdOf(table));
     const TimeNs begin = context_.clock.Now();
     const bool predicting = context_.options.task == Task::kPredict;
     STRATA_TRY(predicting ? Predict(source, scorer) : Evaluate(source, scorer));

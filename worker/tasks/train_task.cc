@@ -18,6 +18,7 @@
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/scorer.h"
 #include "worker/ctr/trainer.h"
+#include "worker/model/network.h"
 #include "worker/tasks/checkpoint_taker.h"
 #include "worker/tasks/job_agreement.h"
 #include "worker/tasks/job_data.h"
@@ -63,7 +64,7 @@ Status MakeTable(Session& session, const TableSpec& spec, const CheckpointSettin
 
 TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
   return {.name = job.name + ".embedding",
-          .dim = shape.row_dim(),
+          .dim = RowDimOf(shape),
           .optimizer = job.sparse_optimizer,
           .initializer = InitializerOf(shape, job.sparse_initializer),
           .seed = job.seed,
@@ -93,7 +94,7 @@ class TrainTask {
     result_.bad_rows = fitted.bad_rows;
     STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_, features));
     STRATA_TRY(OpenSources(features));
-    CtrModel model(shape, context_.options.threads);
+    const auto network = MakeCpuNetwork(GraphOf(shape), context_.options.threads);
     const TableSpec table = JobTable(job_, shape);
     STRATA_TRY(ResumeOrBegin(table, fitted));
     Trainer trainer({.seed = job_.seed,
@@ -107,10 +108,10 @@ class TrainTask {
                      .hint_batches = job_.hint_batches,
                      .between_steps = BetweenSteps(&trainer),
                      .wants_end = [this] { return WantsEnd(); }},
-                    model, context_.session.store(), group_);
+                    *network, context_.session.store(), group_);
     STRATA_TRY(trainer.Start());
     if (resumed_.has_value()) STRATA_TRY(trainer.Resume(resumed_->state));
-    STRATA_TRY(TrainAll(model, trainer, table.id()));
+    STRATA_TRY(TrainAll(*network, trainer, table.id()));
     if (trainer.has_ended()) STRATA_TRY(StopIfAsked(trainer));
     STRATA_TRY(Save(features, shape, table, trainer));
     if (trainer.has_ended()) return StoppedUnread();
@@ -181,7 +182,7 @@ class TrainTask {
     return [this, trainer] { return taker_->BetweenSteps(*trainer); };
   }
 
-  Status TrainAll(CtrModel& model, Trainer& trainer, TableId table) {
+  Status TrainAll(Network& network, Trainer& trainer, TableId table) {
     RecentSamples recent;
     double loss = kUnknown;
     Phase phase(context_, "train");
@@ -207,7 +208,7 @@ class TrainTask {
       if (last) phase.Show(1, loss, &recent);
       if (test_ == nullptr || !(last || due)) continue;
       const TimeNs begin = context_.clock.Now();
-      Scorer scorer(model, trainer.dense(), context_.session.store(), table);
+      Scorer scorer(network, trainer.dense(), context_.session.store(), table);
       STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, *test_, scorer));
       seconds_evaluating += SecondsBetween(begin, context_.clock.Now());
       Log(LogLevel::kInfo, "epoch {} of {}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}",

@@ -50,6 +50,47 @@ TEST(MatMul, AgreesWithDoubleReferenceForEveryLayout) {
   }
 }
 
+// Matrices whose rows have gaps give what those without give, and nothing in the gaps changes.
+TEST(MatMul, RowsMayHaveGaps) {
+  std::mt19937_64 random(7);
+  MatMul matmul(1);
+  constexpr size_t kM = 9;
+  constexpr size_t kK = 6;
+  constexpr size_t kN = 5;
+  constexpr size_t kGap = 3;
+  const auto with_gaps = [&](const std::vector<float>& dense, size_t width) {
+    std::vector<float> wide = RandomValues(dense.size() / width * (width + kGap) - kGap, random);
+    for (size_t i = 0; i < dense.size(); ++i) {
+      wide[i / width * (width + kGap) + i % width] = dense[i];
+    }
+    return wide;
+  };
+  for (const bool transposed : {false, true}) {
+    const size_t a_width = transposed ? kM : kK;
+    const size_t b_width = transposed ? kK : kN;
+    const auto a = RandomValues(kM * kK, random);
+    const auto b = RandomValues(kK * kN, random);
+    std::vector<float> expected(kM * kN);
+    MatMulShape shape{
+        .m = kM, .k = kK, .n = kN, .a_transposed = transposed, .b_transposed = transposed};
+    ASSERT_TRUE(matmul.Run({}, shape, a, b, {}, expected).ok());
+    shape.a_stride = a_width + kGap;
+    shape.b_stride = b_width + kGap;
+    shape.c_stride = kN + kGap;
+    const std::vector<float> before = RandomValues(kM * (kN + kGap) - kGap, random);
+    std::vector<float> c = before;
+    ASSERT_TRUE(matmul.Run({}, shape, with_gaps(a, a_width), with_gaps(b, b_width), {}, c).ok());
+    for (size_t i = 0; i < c.size(); ++i) {
+      const size_t column = i % (kN + kGap);
+      if (column < kN) {
+        EXPECT_NEAR(c[i], expected[i / (kN + kGap) * kN + column], 1e-6) << i;
+      } else {
+        EXPECT_EQ(c[i], before[i]) << i;
+      }
+    }
+  }
+}
+
 TEST(MatMul, SameInputsGiveTheSameBitsAfterOtherShapes) {
   std::mt19937_64 random(2);
   MatMul matmul(1);
@@ -126,7 +167,7 @@ TEST(Linear, GradientsAgreeWithCentralDifferences) {
   std::vector<float> h(net.batch * net.hidden);
   std::vector<float> y(net.batch * net.out);
   ASSERT_TRUE(LinearForward({}, matmul, first, net.x, net.w1, net.b1, h).ok());
-  ReluForward({}, h);
+  ReluForward({}, {net.batch, net.hidden, net.hidden}, h);
   ASSERT_TRUE(LinearForward({}, matmul, second, h, net.w2, net.b2, y).ok());
   double loss = 0;
   for (size_t i = 0; i < y.size(); ++i) loss += double{y[i]} * net.r[i];
@@ -139,7 +180,7 @@ TEST(Linear, GradientsAgreeWithCentralDifferences) {
   std::vector<float> dw1(net.w1.size());
   std::vector<float> db1(net.b1.size());
   ASSERT_TRUE(LinearBackward({}, matmul, second, h, net.w2, net.r, dh, dw2, db2).ok());
-  ReluBackward({}, h, dh);
+  ReluBackward({}, {net.batch, net.hidden, net.hidden}, h, dh);
   ASSERT_TRUE(LinearBackward({}, matmul, first, net.x, net.w1, dh, dx, dw1, db1).ok());
 
   const std::pair<std::vector<float>*, const std::vector<float>*> checked[] = {
@@ -160,9 +201,11 @@ TEST(Linear, GradientsAgreeWithCentralDifferences) {
   }
 }
 
+RowShape Row(const std::vector<float>& of) { return {1, of.size(), of.size()}; }
+
 TEST(Dropout, DropsItsShareAndKeepsTheMean) {
   std::vector<float> y(100'000, 1.0F);
-  DropoutForward({}, 0.3F, 11, y);
+  DropoutForward({}, Row(y), 0.3F, 11, y);
   size_t dropped = 0;
   for (const float value : y) {
     dropped += value == 0.0F ? 1 : 0;
@@ -171,17 +214,17 @@ TEST(Dropout, DropsItsShareAndKeepsTheMean) {
   EXPECT_NEAR(static_cast<double>(dropped), 30'000, 1'000);  // 7 deviations
 
   std::vector<float> again(y.size(), 1.0F);
-  DropoutForward({}, 0.3F, 11, again);
+  DropoutForward({}, Row(again), 0.3F, 11, again);
   EXPECT_EQ(y, again);
   std::vector<float> other(y.size(), 1.0F);
-  DropoutForward({}, 0.3F, 12, other);
+  DropoutForward({}, Row(other), 0.3F, 12, other);
   EXPECT_NE(y, other);
   std::vector<float> none(16, 2.0F);
-  DropoutForward({}, 0.0F, 11, none);
+  DropoutForward({}, Row(none), 0.0F, 11, none);
   EXPECT_EQ(none, std::vector<float>(16, 2.0F));
 
   std::vector<float> dy = {1.0F, -2.0F};
-  DropoutBackward({}, 0.5F, dy);
+  DropoutBackward({}, Row(dy), 0.5F, dy);
   EXPECT_EQ(dy, (std::vector<float>{2.0F, -4.0F}));
 }
 

@@ -19,7 +19,7 @@ void Save(Disk& disk, const std::string& folder) {
   const ModelShape shape{ModelKind::kDeepFm, 2, {4}, 3, 1};
   TableSpec spec;
   spec.name = "rows";
-  spec.dim = shape.row_dim();
+  spec.dim = RowDimOf(shape);
   const auto store = MakeHostStore();
   STRATA_CHECK(store->CreateTable(spec).ok());
   std::vector<Key> keys;
@@ -37,7 +37,7 @@ void Save(Disk& disk, const std::string& folder) {
                    .initializer = spec.initializer,
                    .table_seed = spec.seed,
                    .features = "text of the features\n",
-                   .dense = std::vector<float>(CtrModel(shape, 1).dense_parameters(), 0.5F)};
+                   .dense = std::vector<float>(GraphOf(shape).parameters(), 0.5F)};
   STRATA_CHECK(SaveModel(disk, folder, model, *store, spec).ok());
 }
 

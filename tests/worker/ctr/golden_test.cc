@@ -61,12 +61,12 @@ const std::vector<float>& Rows() {
 
 void Save(Disk& disk) {
   const TableSpec spec{.name = "rows",
-                       .dim = Model().shape.row_dim(),
+                       .dim = RowDimOf(Model().shape),
                        .optimizer = {},
                        .initializer = Model().initializer,
                        .seed = Model().table_seed};
   ASSERT_EQ(Keys().size() * spec.dim, Rows().size());
-  ASSERT_EQ(CtrModel(Model().shape, 1).dense_parameters(), Model().dense.size());
+  ASSERT_EQ(GraphOf(Model().shape).parameters(), Model().dense.size());
   const auto store = MakeHostStore();
   ASSERT_TRUE(store->CreateTable(spec).ok());
   Operation assign{.kind = OpKind::kAssign, .parts = {}, .exec = {}, .sync = {}};

@@ -23,7 +23,7 @@ const ModelShape kShape{ModelKind::kDeepFm, 2, {4}, 3, 1};
 
 TableSpec Spec() {
   return {.name = "rows",
-          .dim = kShape.row_dim(),
+          .dim = RowDimOf(kShape),
           .optimizer = {.kind = OptimizerKind::kAdam},
           .initializer = {InitializerKind::kUniform, 0.25F},
           .seed = 77};
@@ -40,7 +40,7 @@ struct Example {
     EXPECT_TRUE(store->CreateTable(Spec()).ok());
     for (size_t i = 0; i < rows; ++i) {
       keys.push_back(Mix64(i + static_cast<uint64_t>(version) * 1000));
-      for (uint32_t d = 0; d < kShape.row_dim(); ++d) {
+      for (uint32_t d = 0; d < RowDimOf(kShape); ++d) {
         values.push_back(static_cast<float>(version) + static_cast<float>(i * 10 + d) / 8);
       }
     }
@@ -56,7 +56,7 @@ struct Example {
              .table_seed = Spec().seed,
              .features = "feature text " + std::to_string(version) + "\n",
              .dense = {}};
-    model.dense.resize(CtrModel(kShape, 1).dense_parameters());
+    model.dense.resize(GraphOf(kShape).parameters());
     for (size_t i = 0; i < model.dense.size(); ++i) {
       model.dense[i] = static_cast<float>(i) / 7 - static_cast<float>(version);
     }
@@ -67,7 +67,7 @@ struct Example {
   bool Equals(const LoadedModel& loaded) const {
     std::map<Key, std::vector<float>> expected;
     std::map<Key, std::vector<float>> found;
-    const size_t dim = kShape.row_dim();
+    const size_t dim = RowDimOf(kShape);
     const auto fill = [&](const auto& from_keys, const auto& from_rows, auto* to) {
       for (size_t i = 0; i < from_keys.size(); ++i) {
         const auto row = from_rows.begin() + static_cast<ptrdiff_t>(i * dim);
@@ -246,7 +246,7 @@ TEST(ModelFile, ARestoredTableAnswersLikeTheOldOne) {
   std::vector<Key> keys = example.keys;
   keys.push_back(42);  // a key that was never seen: its initial value
   const auto look_up = [&](TableStore& store, const std::string& table) {
-    std::vector<float> rows(keys.size() * kShape.row_dim());
+    std::vector<float> rows(keys.size() * RowDimOf(kShape));
     Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .sync = {}};
     lookup.parts.push_back({.table = TableIdOf(table), .keys = keys, .in = {}, .out = rows});
     EXPECT_TRUE(SubmitAndWait(store, std::move(lookup)).status.ok());

@@ -90,11 +90,12 @@ class AnyTrainer {
   }
 
  private:
-  CtrModel model_{{ModelKind::kLogistic, 0, {}, 1, 0}, 1};
+  const std::unique_ptr<Network> network_ =
+      MakeCpuNetwork(GraphOf({ModelKind::kLogistic, 0, {}, 1, 0}), 1);
   std::unique_ptr<LocalStore> store_ = MakeHostStore();
   SingleGroup group_;
   Trainer trainer_{
-      {.batch_size = 1, .dense_optimizer = {}, .between_steps = {}}, model_, *store_, group_};
+      {.batch_size = 1, .dense_optimizer = {}, .between_steps = {}}, *network_, *store_, group_};
 };
 
 TEST(CheckpointTaker, TakesOneEveryFewStepsAndAFullOneNowAndThen) {

@@ -20,6 +20,7 @@
 #include "worker/data/feature_statistics.h"
 #include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
+#include "worker/model/network.h"
 
 namespace strata {
 namespace {
@@ -78,7 +79,7 @@ Status CheckTraining(const ClickTraining& training) {
       return Invalid(fmt::format("features: {} is there twice", FeatureText(training.features[i])));
     }
   }
-  if (training.dropout != 0 && training.kind != ModelKind::kDeepFm) {
+  if (training.dropout != 0 && !WidthsOf(training.kind).hidden) {
     return Invalid(fmt::format("dropout has no effect on a {} model: it has no hidden layers",
                                ModelKindName(training.kind)));
   }
@@ -98,8 +99,12 @@ Status CheckTraining(const ClickTraining& training) {
 Result<ModelShape> ShapeOf(const ClickTraining& training) {
   ModelShape shape;
   shape.kind = training.kind;
-  if (shape.kind != ModelKind::kLogistic) shape.embedding_dim = training.embedding_dim;
-  if (shape.kind == ModelKind::kDeepFm) shape.hidden = training.hidden;
+  const ModelWidths has = WidthsOf(shape.kind);
+  if (has.embedding_dim) shape.embedding_dim = training.embedding_dim;
+  if (has.hidden) shape.hidden = training.hidden;
+  if (has.bottom) shape.bottom = training.bottom;
+  if (has.cross_layers) shape.cross_layers = training.cross_layers;
+  if (has.cross_rank) shape.cross_rank = training.cross_rank;
   for (const FeatureSpec& feature : training.features) {
     (feature.kind == FeatureKind::kNumeric ? shape.dense_width : shape.slots) += 1;
   }
@@ -131,12 +136,12 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
   }
   const TableSpec& table =
       state->table = {.name = kTable,
-                      .dim = shape.row_dim(),
+                      .dim = RowDimOf(shape),
                       .optimizer = training.rows_optimizer,
                       .initializer = InitializerOf(shape, training.initializer),
                       .seed = training.seed};
   STRATA_TRY(state->store->CreateTable(table));
-  CtrModel model(shape, training.threads);
+  const auto network = MakeCpuNetwork(GraphOf(shape), training.threads);
   SingleGroup alone;
   Trainer trainer({.seed = training.seed,
                    .batch_size = training.batch_size,
@@ -145,7 +150,7 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
                    .dense_optimizer = training.dense_optimizer,
                    .table = table.id(),
                    .nonce = SystemRandom64()},
-                  model, *state->store, alone);
+                  *network, *state->store, alone);
   STRATA_TRY(trainer.Start());
   for (uint32_t epoch = 0; epoch < training.epochs; ++epoch) {
     STRATA_TRY(trainer.TrainEpoch(*source, epoch, [&](const StepReport& report) -> Status {
@@ -189,8 +194,8 @@ std::vector<FeatureSpec> ClickModel::features() const { return SpecsOf(state_->f
 
 Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
   STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, false));
-  CtrModel model(state_->saved.shape, 1);
-  Scorer scorer(model, state_->saved.dense, *state_->store, state_->table.id());
+  const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape), 1);
+  Scorer scorer(*network, state_->saved.dense, *state_->store, state_->table.id());
   std::vector<float> all;
   STRATA_TRY(scorer.Score(*source, [&](const Batch&, std::span<const float> logits) -> Status {
     for (const float logit : logits) {
@@ -203,8 +208,8 @@ Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
 
 Result<ClickMetrics> ClickModel::Evaluate(const ClickRows& rows) const {
   STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, true));
-  CtrModel model(state_->saved.shape, 1);
-  Scorer scorer(model, state_->saved.dense, *state_->store, state_->table.id());
+  const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape), 1);
+  Scorer scorer(*network, state_->saved.dense, *state_->store, state_->table.id());
   SingleGroup alone;
   STRATA_ASSIGN(const Metrics metrics,
                 scorer.Evaluate(*source, alone, [](size_t) { return Status::Ok(); }));

@@ -1,13 +1,14 @@
 // The three models against formulas written out in double precision, and their gradients against
 // central differences of those.
-#include "worker/ctr/ctr_model.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
+
+#include "worker/model/model_shape.h"
+#include "worker/model/network.h"
 
 namespace strata {
 namespace {
@@ -39,20 +40,20 @@ struct Example {
       batch.weights.push_back(i % 3 == 0 ? 2.5F : 1.0F);
     }
     FindUniqueKeys(batch.keys, &unique);
-    rows.resize(unique.keys.size() * shape.row_dim());
+    rows.resize(unique.keys.size() * RowDimOf(shape));
     for (float& value : rows) value = uniform(random);
-    dense.resize(CtrModel(shape, 1).dense_parameters());
+    dense.resize(GraphOf(shape).parameters());
     for (float& value : dense) value = uniform(random);
   }
 
-  ModelInput input() const { return {batch, unique, rows, dense}; }
+  NetworkInput input() const { return {batch, unique, rows, dense}; }
 
   std::vector<double> Pooled(size_t sample, size_t slot) const {
     std::vector<double> sum(shape.embedding_dim);
     const size_t at = sample * shape.slots + slot;
     for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
       for (size_t d = 0; d < sum.size(); ++d) {
-        sum[d] += rows[unique.index[k] * shape.row_dim() + 1 + d];
+        sum[d] += rows[unique.index[k] * RowDimOf(shape) + 1 + d];
       }
     }
     return sum;
@@ -84,7 +85,7 @@ struct Example {
     for (size_t s = 0; s < shape.slots; ++s) {
       const size_t at = i * shape.slots + s;
       for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
-        logit += rows[unique.index[k] * shape.row_dim()];
+        logit += rows[unique.index[k] * RowDimOf(shape)];
       }
       v.push_back(Pooled(i, s));
     }
@@ -116,8 +117,8 @@ struct Example {
   double Penalty(double l2) const {
     double squares = 0;
     for (const uint32_t row : unique.index) {
-      for (size_t d = 0; d < shape.row_dim(); ++d) {
-        squares += std::pow(double{rows[row * shape.row_dim() + d]}, 2);
+      for (size_t d = 0; d < RowDimOf(shape); ++d) {
+        squares += std::pow(double{rows[row * RowDimOf(shape) + d]}, 2);
       }
     }
     const auto add = [&](size_t begin, size_t end) {
@@ -148,27 +149,27 @@ std::vector<ModelShape> Shapes() {
           {ModelKind::kDeepFm, 2, {4, 4}, 1, 3}};
 }
 
-TEST(CtrModel, LogitsAgreeWithTheFormula) {
+TEST(CpuNetwork, LogitsAgreeWithTheFormula) {
   for (const ModelShape& shape : Shapes()) {
     const Example example(shape, 37, 1);
-    CtrModel model(shape, 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
     std::vector<float> logits(37);
-    ASSERT_TRUE(model.Score(example.input(), logits).ok());
+    ASSERT_TRUE(network->Score(example.input(), logits).ok());
     for (size_t i = 0; i < 37; ++i) {
       ASSERT_NEAR(logits[i], example.Logit(i), 1e-4) << ModelKindName(shape.kind) << " " << i;
     }
   }
 }
 
-TEST(CtrModel, GradientsAgreeWithCentralDifferences) {
+TEST(CpuNetwork, GradientsAgreeWithCentralDifferences) {
   constexpr float kL2 = 0.25F;
   for (const ModelShape& shape : Shapes()) {
     Example example(shape, 9, 2);
-    CtrModel model(shape, 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
     std::vector<float> logits(9);
     std::vector<float> drows(example.rows.size(), 7.0F);
     std::vector<float> ddense(example.dense.size(), 7.0F);
-    const auto loss = model.Train(example.input(), {.l2 = kL2}, {drows, ddense, logits});
+    const auto loss = network->Train(example.input(), {.l2 = kL2}, {drows, ddense, logits});
     ASSERT_TRUE(loss.ok());
     EXPECT_NEAR(*loss, example.Loss(), 1e-4);
     const auto check = [&](std::vector<float>& values, const std::vector<float>& gradient) {
@@ -191,12 +192,12 @@ TEST(CtrModel, GradientsAgreeWithCentralDifferences) {
   }
 }
 
-TEST(CtrModel, ALogitDependsOnNothingButItsSample) {
+TEST(CpuNetwork, ALogitDependsOnNothingButItsSample) {
   const ModelShape shape{ModelKind::kDeepFm, 8, {64, 32}, 13, 5};
-  const Example whole(shape, CtrModel::kScoreBatch, 3);
-  CtrModel model(shape, 1);
+  const Example whole(shape, Network::kScoreBatch, 3);
+  const auto network = MakeCpuNetwork(GraphOf(shape), 1);
   std::vector<float> expected(whole.batch.samples);
-  ASSERT_TRUE(model.Score(whole.input(), expected).ok());
+  ASSERT_TRUE(network->Score(whole.input(), expected).ok());
   for (const size_t begin : {0UL, 1UL, 500UL, 1001UL, 1023UL}) {
     Batch part{.samples = whole.batch.samples - begin,
                .slots = shape.slots,
@@ -217,35 +218,35 @@ TEST(CtrModel, ALogitDependsOnNothingButItsSample) {
     unique.keys = whole.unique.keys;
     unique.index.assign(whole.unique.index.begin() + first, whole.unique.index.end());
     std::vector<float> logits(part.samples);
-    ASSERT_TRUE(model.Score({part, unique, whole.rows, whole.dense}, logits).ok());
+    ASSERT_TRUE(network->Score({part, unique, whole.rows, whole.dense}, logits).ok());
     for (size_t i = 0; i < part.samples; ++i) {
       ASSERT_EQ(logits[i], expected[begin + i]) << "sample " << begin + i;  // to the bit
     }
   }
 }
 
-TEST(CtrModel, EmptyBatchesGiveNoGradient) {
+TEST(CpuNetwork, EmptyBatchesGiveNoGradient) {
   for (const ModelShape& shape : Shapes()) {
     const Example example(shape, 0, 4);
-    CtrModel model(shape, 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
     std::vector<float> ddense(example.dense.size(), 7.0F);
-    const auto loss = model.Train(example.input(), {.dropout = 0.5F, .l2 = 1}, {{}, ddense, {}});
+    const auto loss = network->Train(example.input(), {.dropout = 0.5F, .l2 = 1}, {{}, ddense, {}});
     ASSERT_TRUE(loss.ok());
     EXPECT_EQ(*loss, 0);
     EXPECT_EQ(ddense, std::vector<float>(ddense.size(), 0.0F));
-    EXPECT_TRUE(model.Score(example.input(), {}).ok());
+    EXPECT_TRUE(network->Score(example.input(), {}).ok());
   }
 }
 
-TEST(CtrModel, DenseInitialValuesAreAFunctionOfTheSeed) {
+TEST(CpuNetwork, DenseInitialValuesAreAFunctionOfTheSeed) {
   const ModelShape shape{ModelKind::kDeepFm, 4, {16}, 3, 2};
-  CtrModel model(shape, 1);
-  std::vector<float> a(model.dense_parameters());
+  const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+  std::vector<float> a(GraphOf(shape).parameters());
   std::vector<float> b(a.size());
   std::vector<float> c(a.size());
-  model.InitializeDense(1, a);
-  CtrModel(shape, 2).InitializeDense(1, b);
-  model.InitializeDense(2, c);
+  InitializeParameters(GraphOf(shape), 1, a);
+  InitializeParameters(GraphOf(shape), 1, b);
+  InitializeParameters(GraphOf(shape), 2, c);
   EXPECT_EQ(a, b);
   EXPECT_NE(a, c);
   EXPECT_EQ(a[0], 0.0F);
@@ -256,10 +257,10 @@ TEST(CtrModel, DenseInitialValuesAreAFunctionOfTheSeed) {
   EXPECT_LT(*std::min_element(layer.begin(), layer.end()), -bound * 0.95F);
 }
 
-TEST(CtrModel, DropoutKeepsTheMeanAndStopsDroppedUnits) {
+TEST(CpuNetwork, DropoutKeepsTheMeanAndStopsDroppedUnits) {
   const ModelShape shape{ModelKind::kDeepFm, 4, {512}, 2, 3};
   const Example example(shape, 1, 5);
-  CtrModel model(shape, 1);
+  const auto network = MakeCpuNetwork(GraphOf(shape), 1);
   std::vector<float> plain(1);
   std::vector<float> drows(example.rows.size());
   std::vector<float> ddense(example.dense.size());
@@ -267,7 +268,7 @@ TEST(CtrModel, DropoutKeepsTheMeanAndStopsDroppedUnits) {
     return static_cast<double>(std::count(ddense.begin(), ddense.end(), 0.0F)) /
            static_cast<double>(ddense.size());
   };
-  ASSERT_TRUE(model.Train(example.input(), {}, {drows, ddense, plain}).ok());
+  ASSERT_TRUE(network->Train(example.input(), {}, {drows, ddense, plain}).ok());
   const double stopped_plain = stopped();  // by the rectifier
   double mean = 0;
   double mean_square = 0;
@@ -275,7 +276,7 @@ TEST(CtrModel, DropoutKeepsTheMeanAndStopsDroppedUnits) {
   for (int pass = 0; pass < kPasses; ++pass) {
     std::vector<float> logits(1);
     const Regularisation dropped{.dropout = 0.5F, .dropout_seed = static_cast<uint64_t>(pass)};
-    ASSERT_TRUE(model.Train(example.input(), dropped, {drows, ddense, logits}).ok());
+    ASSERT_TRUE(network->Train(example.input(), dropped, {drows, ddense, logits}).ok());
     mean += logits[0] / double{kPasses};
     mean_square += double{logits[0]} * logits[0] / kPasses;
   }
@@ -285,7 +286,7 @@ TEST(CtrModel, DropoutKeepsTheMeanAndStopsDroppedUnits) {
   EXPECT_NEAR(stopped(), stopped_plain + (1 - stopped_plain) / 2, 0.1);
 }
 
-TEST(CtrModel, ShapesThatCannotBe) {
+TEST(CpuNetwork, ShapesThatCannotBe) {
   const ModelShape wrong[] = {{ModelKind::kLogistic, 4, {}, 1, 0},
                               {ModelKind::kFm, 0, {}, 1, 0},
                               {ModelKind::kFm, 1024, {}, 1, 0},

@@ -1,0 +1,117 @@
+// Every fixed graph against the formulas in double precision, and its gradients against central
+// differences of those.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/worker/model/reference_graph.h"
+#include "worker/model/model_shape.h"
+#include "worker/model/network.h"
+
+namespace strata {
+namespace {
+
+std::vector<ModelShape> FixedShapes() {
+  return {
+      {ModelKind::kLogistic, 0, {}, 4, 3},          {ModelKind::kFm, 4, {}, 3, 2},
+      {ModelKind::kDeepFm, 4, {7, 5}, 3, 2},        {ModelKind::kWideDeep, 4, {7, 5}, 3, 2},
+      {ModelKind::kWideDeep, 3, {6}, 2, 0},         {ModelKind::kDlrm, 4, {9, 6}, 3, 2, {5, 4}},
+      {ModelKind::kDlrm, 8, {6}, 1, 3, {8}},        {ModelKind::kDcn, 3, {6, 4}, 3, 2, {}, 2},
+      {ModelKind::kDcn, 3, {6}, 3, 0, {}, 1},       {ModelKind::kDcnV2, 3, {6, 4}, 3, 2, {}, 2, 4},
+      {ModelKind::kDcnV2, 3, {6}, 3, 2, {5}, 3, 2},
+  };
+}
+
+TEST(FixedGraphs, LogitsAgreeWithTheFormula) {
+  for (const ModelShape& shape : FixedShapes()) {
+    SCOPED_TRACE(ModelKindName(shape.kind));
+    const GraphExample example(GraphOf(shape).spec(), 17, 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    std::vector<float> logits(17);
+    ASSERT_TRUE(network->Score(example.input(), logits).ok());
+    for (size_t i = 0; i < logits.size(); ++i) {
+      EXPECT_NEAR(logits[i], example.Logit(i), 1e-4 * (1 + std::abs(example.Logit(i)))) << i;
+    }
+  }
+}
+
+// What the loss gains where a number grows by 1, by the formulas.
+double Slope(GraphExample* example, float* number, double l2) {
+  constexpr float kStep = 1.0F / 65536;  // small, as rectifiers have a corner
+  const float before = *number;
+  const float after = before + kStep;
+  *number = after;
+  const double above = example->Loss(l2);
+  *number = before;
+  const double below = example->Loss(l2);
+  return (above - below) / (double{after} - before);
+}
+
+TEST(FixedGraphs, GradientsAgreeWithCentralDifferences) {
+  constexpr double kL2 = 0.25;
+  for (const ModelShape& shape : FixedShapes()) {
+    SCOPED_TRACE(ModelKindName(shape.kind));
+    GraphExample example(GraphOf(shape).spec(), 6, 2);
+    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    std::vector<float> rows(example.rows.size());
+    std::vector<float> parameters(example.parameters.size());
+    std::vector<float> logits(6);
+    const Result<double> loss = network->Train(example.input(), {.l2 = static_cast<float>(kL2)},
+                                               {rows, parameters, logits});
+    ASSERT_TRUE(loss.ok());
+    EXPECT_NEAR(*loss, example.Loss(0), 1e-4 * std::abs(*loss));
+    const auto check = [&](std::vector<float>* numbers, const std::vector<float>& gradients) {
+      for (size_t i = 0; i < numbers->size(); ++i) {
+        const double expected = Slope(&example, &(*numbers)[i], kL2);
+        ASSERT_NEAR(gradients[i], expected, 2e-3 * (1 + std::abs(expected))) << i;
+      }
+    };
+    check(&example.rows, rows);
+    check(&example.parameters, parameters);
+  }
+}
+
+// A pass leaves nothing behind for the next one.
+TEST(FixedGraphs, PassesRepeatToTheBit) {
+  for (const ModelShape& shape : FixedShapes()) {
+    const GraphExample example(GraphOf(shape).spec(), 9, 3);
+    const GraphExample other(GraphOf(shape).spec(), 30, 4);
+    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    std::vector<float> rows[2];
+    std::vector<float> parameters[2];
+    std::vector<float> logits(9);
+    for (int pass = 0; pass < 2; ++pass) {
+      rows[pass].resize(example.rows.size());
+      parameters[pass].resize(example.parameters.size());
+      ASSERT_TRUE(network->Train(example.input(), {}, {rows[pass], parameters[pass], logits}).ok());
+      std::vector<float> scores(30);
+      ASSERT_TRUE(network->Score(other.input(), scores).ok());
+    }
+    EXPECT_EQ(rows[0], rows[1]) << ModelKindName(shape.kind);
+    EXPECT_EQ(parameters[0], parameters[1]) << ModelKindName(shape.kind);
+  }
+}
+
+TEST(FixedGraphs, ShapesThatCannotBe) {
+  const std::pair<ModelShape, const char*> wrong[] = {
+      {{ModelKind::kDlrm, 4, {8}, 3, 2, {5}}, "last bottom layer has width 5: expected"},
+      {{ModelKind::kDlrm, 4, {8}, 3, 2, {}}, "last bottom layer has width 0: expected"},
+      {{ModelKind::kDlrm, 4, {8}, 3, 0, {4}}, "0 dense features: expected at least one of each"},
+      {{ModelKind::kDlrm, 4, {8}, 0, 3, {4}}, "0 slots and 3 dense features: expected at least"},
+      {{ModelKind::kDeepFm, 4, {8}, 3, 2, {4}}, "bottom layers (1): expected none"},
+      {{ModelKind::kDcn, 4, {8}, 3, 2, {}, 0}, "cross_layers 0: expected 1 or more"},
+      {{ModelKind::kWideDeep, 4, {8}, 3, 2, {}, 2}, "cross_layers 2: expected 0"},
+      {{ModelKind::kDcnV2, 4, {8}, 3, 2, {}, 2, 0}, "cross_rank 0: expected 1 or more"},
+      {{ModelKind::kDcnV2, 4, {8}, 3, 2, {}, 2, 15}, "a rank of 15: expected 1 to 14"},
+      {{ModelKind::kDcnV2, 4, {8}, 3, 0, {6}, 2, 4}, "bottom layers without dense features"}};
+  for (const auto& [shape, message] : wrong) {
+    const Status status = ValidateModelShape(shape);
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    EXPECT_NE(status.message().find(message), std::string::npos) << status.ToString();
+  }
+  for (const ModelShape& shape : FixedShapes()) EXPECT_TRUE(ValidateModelShape(shape).ok());
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,224 @@
+#include "tests/worker/model/reference_graph.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace strata {
+namespace {
+
+using Vector = std::vector<double>;
+
+// Reads parameters from the first to the last, as layers stand in the graph.
+class Parameters {
+ public:
+  explicit Parameters(const std::vector<float>& all) : all_(all) {}
+  Vector Take(size_t count) {
+    const auto begin = all_.begin() + static_cast<ptrdiff_t>(at_);
+    at_ += count;
+    return {begin, begin + static_cast<ptrdiff_t>(count)};
+  }
+
+ private:
+  const std::vector<float>& all_;
+  size_t at_ = 0;
+};
+
+// x W, with W of x.size() x out.
+Vector Times(const Vector& x, const Vector& w, size_t out) {
+  Vector y(out);
+  for (size_t o = 0; o < out; ++o) {
+    for (size_t i = 0; i < x.size(); ++i) y[o] += x[i] * w[i * out + o];
+  }
+  return y;
+}
+
+double Dot(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+Vector Part(const Vector& x, size_t number, size_t size) {
+  const auto begin = x.begin() + static_cast<ptrdiff_t>(number * size);
+  return {begin, begin + static_cast<ptrdiff_t>(size)};
+}
+
+struct Value {
+  Vector x;
+  size_t vectors = 1;
+};
+
+}  // namespace
+
+GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed)
+    : spec(std::move(spec_in)) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
+  batch.samples = samples;
+  batch.slots = spec.slots;
+  batch.dense_width = spec.dense_width;
+  batch.offsets = {0};
+  for (size_t slot = 0; slot < samples * spec.slots; ++slot) {
+    for (uint64_t keys = random() % 3; keys > 0; --keys) {
+      batch.keys.push_back(slot % spec.slots * 100 + random() % 6);
+    }
+    batch.offsets.push_back(static_cast<uint32_t>(batch.keys.size()));
+  }
+  for (size_t i = 0; i < samples; ++i) {
+    for (size_t d = 0; d < spec.dense_width; ++d) batch.dense.push_back(uniform(random));
+    batch.labels.push_back(static_cast<float>(random() % 2));
+    batch.weights.push_back(i % 3 == 0 ? 2.5F : 1.0F);
+  }
+  FindUniqueKeys(batch.keys, &unique);
+  rows.resize(unique.keys.size() * row_dim());
+  for (float& value : rows) value = uniform(random);
+  const Result<LayerGraph> graph = LayerGraph::Make(spec);
+  STRATA_CHECK(graph.ok());
+  parameters.resize(graph->parameters());
+  for (float& value : parameters) value = uniform(random) / 2;
+}
+
+bool GraphExample::has_key_weights() const {
+  return std::ranges::any_of(spec.layers,
+                             [](const LayerSpec& layer) { return layer.kind == LayerKind::kWide; });
+}
+
+size_t GraphExample::row_dim() const { return spec.embedding_dim + (has_key_weights() ? 1 : 0); }
+
+Vector GraphExample::Embeddings(size_t sample) const {
+  Vector all;
+  for (size_t s = 0; s < spec.slots; ++s) {
+    Vector sum(spec.embedding_dim);
+    const size_t at = sample * spec.slots + s;
+    for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
+      const float* row = rows.data() + unique.index[k] * row_dim() + (has_key_weights() ? 1 : 0);
+      for (size_t d = 0; d < sum.size(); ++d) sum[d] += row[d];
+    }
+    all.insert(all.end(), sum.begin(), sum.end());
+  }
+  return all;
+}
+
+double GraphExample::Logit(size_t sample) const {
+  Parameters next(parameters);
+  const float* const features = batch.dense.data() + sample * spec.dense_width;
+  const Vector dense(features, features + spec.dense_width);
+  std::map<std::string, Value> values = {{"dense", {dense}},
+                                         {"embeddings", {Embeddings(sample), spec.slots}}};
+  std::string last;
+  for (const LayerSpec& layer : spec.layers) {
+    std::vector<Value> in;
+    for (const std::string& name : layer.inputs) in.push_back(values.at(name));
+    Value out;
+    switch (layer.kind) {
+      case LayerKind::kLinear: {
+        const Vector w = next.Take(in[0].x.size() * layer.width);
+        const Vector b = next.Take(layer.width);
+        out.x = Times(in[0].x, w, layer.width);
+        for (size_t o = 0; o < b.size(); ++o) {
+          out.x[o] += b[o];
+          if (layer.activation == Activation::kRelu) out.x[o] = std::max(out.x[o], 0.0);
+        }
+        break;
+      }
+      case LayerKind::kConcat:
+        out.vectors = 0;
+        for (const Value& part : in) {
+          out.x.insert(out.x.end(), part.x.begin(), part.x.end());
+          out.vectors += part.vectors;
+        }
+        break;
+      case LayerKind::kInteraction: {
+        const size_t dim = in[0].x.size() / in[0].vectors;
+        out.x = Part(in[0].x, 0, dim);
+        for (size_t v = 1; v < in[0].vectors; ++v) {
+          for (size_t u = 0; u < v; ++u) {
+            out.x.push_back(Dot(Part(in[0].x, v, dim), Part(in[0].x, u, dim)));
+          }
+        }
+        while (out.x.size() % 8 != 0) out.x.push_back(0);
+        break;
+      }
+      case LayerKind::kCross: {
+        const Vector w = next.Take(in[1].x.size());
+        const Vector b = next.Take(in[1].x.size());
+        for (size_t e = 0; e < b.size(); ++e) {
+          out.x.push_back(in[0].x[e] * Dot(in[1].x, w) + b[e] + in[1].x[e]);
+        }
+        break;
+      }
+      case LayerKind::kLowRankCross: {
+        const size_t width = in[1].x.size();
+        const Vector u = next.Take(width * layer.width);
+        const Vector v = next.Take(layer.width * width);
+        const Vector b = next.Take(width);
+        const Vector gates = Times(Times(in[1].x, u, layer.width), v, width);
+        for (size_t e = 0; e < width; ++e) {
+          out.x.push_back(in[0].x[e] * (gates[e] + b[e]) + in[1].x[e]);
+        }
+        break;
+      }
+      case LayerKind::kFm: {
+        const size_t dim = in[0].x.size() / in[0].vectors;
+        double sum = 0;
+        for (size_t s = 0; s < in[0].vectors; ++s) {
+          for (size_t t = s + 1; t < in[0].vectors; ++t) {
+            sum += Dot(Part(in[0].x, s, dim), Part(in[0].x, t, dim));
+          }
+        }
+        out.x = {sum};
+        break;
+      }
+      case LayerKind::kWide: {
+        double sum = next.Take(1)[0];
+        sum += Dot(next.Take(spec.dense_width), dense);
+        for (uint32_t k = batch.offsets[sample * spec.slots];
+             k < batch.offsets[(sample + 1) * spec.slots]; ++k) {
+          sum += rows[unique.index[k] * row_dim()];
+        }
+        out.x = {sum};
+        break;
+      }
+      case LayerKind::kAdd:
+        out.x.resize(in[0].x.size());
+        for (const Value& part : in) {
+          for (size_t e = 0; e < out.x.size(); ++e) out.x[e] += part.x[e];
+        }
+        break;
+    }
+    values[layer.name] = std::move(out);
+    last = layer.name;
+  }
+  return values.at(last).x.at(0);
+}
+
+// Rows count once for each appearance; weights once for each sample, and biases not at all.
+double GraphExample::Penalty(double l2) const {
+  double squares = 0;
+  for (const uint32_t row : unique.index) {
+    for (size_t d = 0; d < row_dim(); ++d)
+      squares += std::pow(double{rows[row * row_dim() + d]}, 2);
+  }
+  const Result<LayerGraph> graph = LayerGraph::Make(spec);
+  for (const GraphLayer& layer : graph->layers()) {
+    for (const ParameterRange& range :
+         {layer.parameters.weights, layer.parameters.second_weights}) {
+      for (size_t i = range.at; i < range.end(); ++i) {
+        squares += static_cast<double>(batch.samples) * parameters[i] * parameters[i];
+      }
+    }
+  }
+  return l2 / 2 * squares;
+}
+
+double GraphExample::Loss(double l2) const {
+  double loss = Penalty(l2);
+  for (size_t i = 0; i < batch.samples; ++i) {
+    const double z = Logit(i);
+    const double y = batch.labels[i];
+    loss += batch.weights[i] * (std::log1p(std::exp(-std::abs(z))) + std::max(z, 0.0) - y * z);
+  }
+  return loss;
+}
+
+}  // namespace strata

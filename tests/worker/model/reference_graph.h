@@ -1,0 +1,40 @@
+// A graph of layers in double precision, sample by sample, by the formulas of layer_graph.h alone:
+// what networks are compared with.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "worker/data/batch.h"
+#include "worker/model/layer_graph.h"
+#include "worker/model/network.h"
+
+namespace strata {
+
+// A ragged batch with repeated keys, empty slots and sample weights, and parameters for it.
+struct GraphExample {
+  GraphSpec spec;
+  Batch batch;
+  UniqueKeys unique;
+  std::vector<float> rows;
+  std::vector<float> parameters;
+
+  // Sizes are those of the spec's graph, which is valid.
+  GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed);
+
+  NetworkInput input() const { return {batch, unique, rows, parameters}; }
+  double Logit(size_t sample) const;
+  // The sum over samples, with penalties of l2 (Regularisation).
+  double Loss(double l2) const;
+
+ private:
+  std::vector<double> Embeddings(size_t sample) const;
+  double Penalty(double l2) const;
+  size_t row_dim() const;
+  bool has_key_weights() const;
+};
+
+}  // namespace strata

@@ -1,0 +1,135 @@
+// LayerGraph: a network that scores clicks, as data: its layers, what each of them takes and gives,
+// where values lie in memory and where parameters stand. Executors compute it (network.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strata/status.h"
+
+namespace strata {
+
+// The formulas are of one sample. x is the layer's input, y what it gives.
+enum class LayerKind : uint8_t {
+  // y = activation(x W + b); W is in x out, row-major.
+  kLinear,
+  // y = the inputs side by side.
+  kConcat,
+  // x is P vectors of D elements side by side. y = the first of them, then the dot products of all
+  // pairs (1,0), (2,0), (2,1), (3,0) and so on, then zeros up to a multiple of 8 (Naumov et al.,
+  // "Deep Learning Recommendation Model", 2019; the zeros as HugeCTR has them).
+  kInteraction,
+  // Of the inputs x0 and x: y = x0 <x, w> + b + x (Wang et al., "Deep & Cross Network", ADKDD
+  // 2017).
+  kCross,
+  // Of the inputs x0 and x: y = x0 * (x U V + b) + x, element by element; U is in x rank, V is rank
+  // x in (Wang et al., "DCN V2", WWW 2021).
+  kLowRankCross,
+  // x is P vectors of D elements. y = the sum of <v_s, v_t> over all s < t (Rendle, ICDM 2010).
+  kFm,
+  // y = b + the sum of the single weights of the sample's keys + <w, dense features>.
+  kWide,
+  // y = the sum of the inputs, from the first to the last.
+  kAdd,
+};
+const char* LayerKindName(LayerKind kind);  // "linear", "low_rank_cross", ...
+
+enum class Activation : uint8_t { kNone, kRelu };
+
+// The names of what a graph starts with.
+inline constexpr const char* kDenseInput = "dense";            // samples x dense_width
+inline constexpr const char* kEmbeddingsInput = "embeddings";  // samples x (slots x embedding_dim)
+
+struct LayerSpec {
+  std::string name;
+  LayerKind kind = LayerKind::kLinear;
+  std::vector<std::string> inputs = {};  // names of earlier layers, or of the two above
+  uint32_t width = 0;                    // kLinear: outputs; kLowRankCross: rank; else unused
+  Activation activation = Activation::kNone;
+  bool is_hidden = false;  // kLinear: training may drop units of it
+};
+
+struct GraphSpec {
+  uint32_t slots = 0;
+  uint32_t embedding_dim = 0;  // elements of a slot's vector
+  uint32_t dense_width = 0;
+  std::vector<LayerSpec> layers = {};  // the last one gives the logit
+};
+
+// Some of the flat vector of parameters.
+struct ParameterRange {
+  size_t at = 0;
+  size_t count = 0;
+  size_t end() const { return at + count; }
+};
+
+// The parameters of a layer, which lie side by side: weights, second_weights, biases.
+struct LayerParameters {
+  ParameterRange weights;         // W, w, U; kWide: w
+  ParameterRange second_weights;  // V
+  ParameterRange biases;          // kWide: first of the three
+};
+
+// A matrix of samples x width, whole or some columns of another one.
+struct GraphValue {
+  std::string name;
+  uint32_t width = 0;
+  // The value that holds its columns, or its own number; the first of them there.
+  uint32_t root = 0;
+  uint32_t column = 0;
+  uint32_t vectors = 1;  // side by side, of width / vectors elements each
+};
+
+struct GraphLayer {
+  LayerSpec spec;
+  std::vector<uint32_t> inputs = {};  // values
+  uint32_t output = 0;                // a value
+  LayerParameters parameters = {};
+  // kLinear: its place among the layers whose units training may drop.
+  uint32_t hidden_number = 0;
+};
+
+class LayerGraph {
+ public:
+  // kInvalid names the layer: an input that no earlier layer gives, a layer that nothing uses, one
+  // of no width, inputs that do not fit each other, a last layer that gives more than the logit.
+  static Result<LayerGraph> Make(GraphSpec spec);
+
+  static constexpr uint32_t kWidthMax = uint32_t{1} << 24;  // of a value
+  // Values of these numbers are there whether or not a layer takes them.
+  static constexpr uint32_t kDense = 0;
+  static constexpr uint32_t kEmbeddings = 1;
+
+  const GraphSpec& spec() const { return spec_; }
+  const std::vector<GraphLayer>& layers() const { return layers_; }
+  const std::vector<GraphValue>& values() const { return values_; }
+  uint32_t output() const { return layers_.back().output; }
+  size_t parameters() const { return parameters_; }
+  // Whether a key's row begins with a single weight, before its vector.
+  bool has_key_weights() const { return has_key_weights_; }
+  uint32_t row_dim() const { return spec_.embedding_dim + (has_key_weights_ ? 1 : 0); }
+  // Whether any layer takes the embeddings.
+  bool has_embeddings() const { return has_embeddings_; }
+
+  // A table of layers, widths and parameters for people.
+  std::string ToText() const;
+
+ private:
+  Status Add(const LayerSpec& layer);
+  Status Shape(GraphLayer* layer, GraphValue* output);
+  Status TakePart(GraphLayer* layer, GraphValue* output);
+  void PlaceParameters(GraphLayer* layer);
+  void PlaceConcatenated();
+  uint32_t WidthOf(uint32_t value) const { return values_[value].width; }
+
+  GraphSpec spec_;
+  std::vector<GraphLayer> layers_;
+  std::vector<GraphValue> values_;
+  size_t parameters_ = 0;
+  bool has_key_weights_ = false;
+  bool has_embeddings_ = false;
+};
+
+}  // namespace strata

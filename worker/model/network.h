@@ -1,0 +1,61 @@
+// Network: what computes a LayerGraph over batches, forwards and backwards, on some device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "strata/status.h"
+#include "worker/data/batch.h"
+#include "worker/model/layer_graph.h"
+
+namespace strata {
+
+// What a pass works on. Row i of `rows` belongs to unique.keys[i].
+struct NetworkInput {
+  const Batch& batch;
+  const UniqueKeys& unique;
+  std::span<const float> rows;        // unique.keys.size() x row_dim
+  std::span<const float> parameters;  // LayerGraph::parameters()
+};
+
+// What training adds to the bare function.
+struct Regularisation {
+  float dropout = 0;  // share of hidden units left out of a pass
+  float l2 = 0;       // each sample's loss gains l2 / 2 * (its rows' and the weights' squares)
+  uint64_t dropout_seed = 0;  // new for every pass
+};
+
+struct NetworkGradients {
+  std::span<float> rows;        // like NetworkInput::rows
+  std::span<float> parameters;  // like NetworkInput::parameters
+  std::span<float> logits;      // out: the logits, for progress
+};
+
+// Holds memory for one pass at a time; one thread at a time.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  virtual const LayerGraph& graph() const = 0;
+
+  // The logits of the samples. A sample's logit does not depend, to the bit, on the others in the
+  // batch nor on its place, as long as batches have at most kScoreBatch samples.
+  static constexpr size_t kScoreBatch = 1024;
+  virtual Status Score(const NetworkInput& input, std::span<float> logits) = 0;
+
+  // A training pass: returns the summed loss of the batch, without penalties, and overwrites the
+  // gradients of the loss with penalties, summed over samples, divided by nothing.
+  virtual Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
+                               const NetworkGradients& gradients) = 0;
+};
+
+// On the CPU. `threads` of this process may work on one matrix product.
+std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, int threads);
+
+// Biases and weights of kWide 0, others uniform in +-sqrt(6 / (in + out)) (Glorot and Bengio,
+// AISTATS 2010); a function of the seed alone.
+void InitializeParameters(const LayerGraph& graph, uint64_t seed, std::span<float> parameters);
+
+}  // namespace strata
