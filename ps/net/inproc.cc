@@ -105,8 +105,7 @@ Result<std::shared_ptr<InprocListener>> InprocListener::Open(const std::string& 
   const MutexLock lock(TheNames().mutex);
   std::weak_ptr<InprocListener>& entry = TheNames().listeners[endpoint];
   if (!entry.expired()) {
-    return AlreadyExists(fmt::format(
-        "another server of this process has the name {}; choose another one", endpoint));
+    return AlreadyExists(fmt::format("this process has {} already", endpoint));
   }
   entry = listener;
   return listener;

@@ -285,7 +285,11 @@ Result<std::unique_ptr<LanePort>> Server::Impl::BindLane(const std::shared_ptr<Z
     auto port = LanePort::Bind(context, last);
     if (port.ok()) return port;
   }
-  return LanePort::Bind(context, at);
+  auto port = LanePort::Bind(context, at);
+  if (port.status().code() != StatusCode::kExists) return port;
+  return AlreadyExists(
+      fmt::format("another server of this process has the inproc name '{}'; choose another one",
+                  options.inproc));
 }
 
 Status Server::Impl::StartFollowers() {

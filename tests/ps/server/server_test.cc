@@ -509,5 +509,16 @@ TEST(Server, StartErrorsSayWhatAndWhatToDo) {
   EXPECT_EQ(Server::Start(options).status().code(), StatusCode::kInvalid);
 }
 
+TEST(Server, AnInprocNameThatIsTakenIsToldAsTheCallerWroteIt) {
+  ServerOptions options = Options(2);
+  options.inproc = "here";
+  const auto server = Server::Start(options);
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  const Status second = Server::Start(options).status();
+  EXPECT_EQ(second.code(), StatusCode::kExists);
+  EXPECT_EQ(second.message(),
+            "another server of this process has the inproc name 'here'; choose another one");
+}
+
 }  // namespace
 }  // namespace strata
