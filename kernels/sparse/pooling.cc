@@ -13,20 +13,30 @@ void CheckShape(const PoolShape& shape, std::span<const uint32_t> offsets, size_
   STRATA_CHECK(offsets.size() >= shape.samples * shape.slots + 1);
 }
 
+float WeightOf(std::span<const float> key_weights, uint32_t key) {
+  return key_weights.empty() ? 1.0F : key_weights[key];
+}
+
+// to += weight * from. A weight of 1 changes no bit of `from`.
+void AddTimes(float weight, const float* from, size_t count, float* to) {
+  for (size_t d = 0; d < count; ++d) to[d] += weight * from[d];
+}
+
 }  // namespace
 
 void PoolForward(const Exec& /*exec*/, const PoolShape& shape, std::span<const uint32_t> offsets,
                  std::span<const uint32_t> index, std::span<const float> rows,
-                 std::span<float> pooled) {
+                 std::span<float> pooled, std::span<const float> key_weights) {
   CheckShape(shape, offsets, pooled.size());
+  STRATA_CHECK(key_weights.empty() || key_weights.size() >= index.size());
   for (size_t i = 0; i < shape.samples; ++i) {
     for (size_t s = 0; s < shape.slots; ++s) {
       float* to = pooled.data() + i * shape.stride + s * shape.dim;
       std::fill_n(to, shape.dim, 0.0F);
       const size_t slot = i * shape.slots + s;
       for (uint32_t k = offsets[slot]; k < offsets[slot + 1]; ++k) {
-        const float* row = rows.data() + index[k] * shape.row_dim + shape.first;
-        for (size_t d = 0; d < shape.dim; ++d) to[d] += row[d];
+        AddTimes(WeightOf(key_weights, k), rows.data() + index[k] * shape.row_dim + shape.first,
+                 shape.dim, to);
       }
     }
   }
@@ -34,15 +44,16 @@ void PoolForward(const Exec& /*exec*/, const PoolShape& shape, std::span<const u
 
 void PoolBackward(const Exec& /*exec*/, const PoolShape& shape, std::span<const uint32_t> offsets,
                   std::span<const uint32_t> index, std::span<const float> dpooled,
-                  std::span<float> row_gradients) {
+                  std::span<float> row_gradients, std::span<const float> key_weights) {
   CheckShape(shape, offsets, dpooled.size());
+  STRATA_CHECK(key_weights.empty() || key_weights.size() >= index.size());
   for (size_t i = 0; i < shape.samples; ++i) {
     for (size_t s = 0; s < shape.slots; ++s) {
       const float* from = dpooled.data() + i * shape.stride + s * shape.dim;
       const size_t slot = i * shape.slots + s;
       for (uint32_t k = offsets[slot]; k < offsets[slot + 1]; ++k) {
-        float* row = row_gradients.data() + index[k] * shape.row_dim + shape.first;
-        for (size_t d = 0; d < shape.dim; ++d) row[d] += from[d];
+        AddTimes(WeightOf(key_weights, k), from, shape.dim,
+                 row_gradients.data() + index[k] * shape.row_dim + shape.first);
       }
     }
   }

@@ -25,15 +25,17 @@ struct PoolShape {
   size_t extent() const { return samples == 0 ? 0 : (samples - 1) * stride + slots * dim; }
 };
 
-// pooled = sums in key order; zeros for a slot without keys. Elements between slots * dim and the
-// stride are left alone.
+// pooled = sums of key_weight * row in key order; zeros for a slot without keys. Elements between
+// slots * dim and the stride are left alone. `key_weights` is by key, as `index` is. Empty: all are
+// 1, and rows are added as they are.
 void PoolForward(const Exec& exec, const PoolShape& shape, std::span<const uint32_t> offsets,
                  std::span<const uint32_t> index, std::span<const float> rows,
-                 std::span<float> pooled);
+                 std::span<float> pooled, std::span<const float> key_weights = {});
 
-// row_gradients[index] += gradient of its slot's vector, in sample order.
+// row_gradients[index] += key_weight * gradient of its slot's vector, in sample order. There is no
+// gradient of the weights, which are data.
 void PoolBackward(const Exec& exec, const PoolShape& shape, std::span<const uint32_t> offsets,
                   std::span<const uint32_t> index, std::span<const float> dpooled,
-                  std::span<float> row_gradients);
+                  std::span<float> row_gradients, std::span<const float> key_weights = {});
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/seeded_hash.h"
@@ -20,11 +21,21 @@ struct Batch {
   size_t dense_width = 0;
   std::vector<uint32_t> offsets;  // samples * slots + 1
   std::vector<Key> keys;          // salted by slot: equal strings in two slots are two keys
-  std::vector<float> dense;       // samples x dense_width
-  std::vector<float> labels;      // samples; 0 or 1
-  std::vector<float> weights;     // samples; 1 where the data has none
+  // By key of the batch: its row and its linear weight are multiplied by it. Empty: all are 1.
+  std::vector<float> key_weights = {};
+  std::vector<float> dense;    // samples x dense_width
+  std::vector<float> labels;   // samples; 0 or 1
+  std::vector<float> weights;  // samples; 1 where the data has none
   // Of a source that keeps rows that cannot be read: these samples, whose values are missing.
   std::vector<BadRow> bad = {};
+
+  // Makes the batch empty, of this shape. Memory is kept.
+  void Start(size_t slots_now, size_t dense_width_now);
+  static constexpr size_t kKeysMax = size_t{1} << 31;
+  // Appends a sample's keys, slot after slot; `lengths` has the number of each slot's. The weights
+  // are as key_weights, of these keys alone. kInvalid: more than kKeysMax keys in all.
+  Status AppendKeys(std::span<const Key> sample_keys, std::span<const float> sample_weights,
+                    std::span<const uint32_t> lengths);
 };
 
 // The distinct keys of a batch, in order of first appearance.
@@ -36,7 +47,7 @@ struct UniqueKeys {
   SeededHash hash;
   uint64_t passed = 0;  // places of other keys on the way to those of the batch; tests bound them
 };
-// At most 2^31 keys.
+// At most Batch::kKeysMax keys.
 void FindUniqueKeys(const std::vector<Key>& batch_keys, UniqueKeys* unique);
 
 // One rank's share of a data set, batch by batch. One thread at a time.

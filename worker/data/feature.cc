@@ -68,17 +68,7 @@ FeatureEncoder::FeatureEncoder(std::vector<FittedFeature> features, const Column
   }
 }
 
-void FeatureEncoder::Start(Batch* batch) const {
-  batch->samples = 0;
-  batch->slots = slots_.size();
-  batch->dense_width = dense_.size();
-  batch->offsets.assign(1, 0);
-  batch->keys.clear();
-  batch->dense.clear();
-  batch->labels.clear();
-  batch->weights.clear();
-  batch->bad.clear();
-}
+void FeatureEncoder::Start(Batch* batch) const { batch->Start(slots_.size(), dense_.size()); }
 
 void FeatureEncoder::Append(const DataRow& row, Batch* batch) const {
   for (const Column& dense : dense_) {

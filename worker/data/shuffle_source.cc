@@ -35,17 +35,10 @@ Status ShuffleSource::Rewind(uint64_t epoch) {
 
 Status ShuffleSource::Next(size_t samples_max, Batch* batch) {
   STRATA_TRY(Fill());
-  batch->samples = 0;
-  batch->slots = incoming_.slots;
-  batch->dense_width = incoming_.dense_width;
-  batch->offsets.assign(1, 0);
-  batch->keys.clear();
-  batch->dense.clear();
-  batch->labels.clear();
-  batch->weights.clear();
+  batch->Start(incoming_.slots, incoming_.dense_width);
   while (batch->samples < samples_max && filled_ > 0) {
     const size_t drawn = random_.Below(filled_);
-    Append(rows_[drawn], batch);
+    STRATA_TRY(Append(rows_[drawn], batch));
     STRATA_ASSIGN(const bool taken, Take(&rows_[drawn]));
     if (!taken) std::swap(rows_[drawn], rows_[--filled_]);
   }
@@ -76,8 +69,14 @@ Result<bool> ShuffleSource::Take(Row* row) {
   for (size_t s = 0; s < incoming_.slots; ++s) {
     row->lengths[s] = offsets[static_cast<ptrdiff_t>(s) + 1] - offsets[static_cast<ptrdiff_t>(s)];
   }
-  row->keys.assign(incoming_.keys.begin() + offsets[0],
-                   incoming_.keys.begin() + offsets[static_cast<ptrdiff_t>(incoming_.slots)]);
+  const uint32_t begin = offsets[0];
+  const uint32_t end = offsets[static_cast<ptrdiff_t>(incoming_.slots)];
+  row->keys.assign(incoming_.keys.begin() + begin, incoming_.keys.begin() + end);
+  row->key_weights.clear();
+  if (!incoming_.key_weights.empty()) {
+    row->key_weights.assign(incoming_.key_weights.begin() + begin,
+                            incoming_.key_weights.begin() + end);
+  }
   const auto dense = incoming_.dense.begin() + static_cast<ptrdiff_t>(i * incoming_.dense_width);
   row->dense.assign(dense, dense + static_cast<ptrdiff_t>(incoming_.dense_width));
   row->label = incoming_.labels[i];
@@ -85,15 +84,13 @@ Result<bool> ShuffleSource::Take(Row* row) {
   return true;
 }
 
-void ShuffleSource::Append(const Row& row, Batch* batch) {
-  for (const uint32_t length : row.lengths) {
-    batch->offsets.push_back(batch->offsets.back() + length);
-  }
-  AppendAll(row.keys, &batch->keys);
+Status ShuffleSource::Append(const Row& row, Batch* batch) {
+  STRATA_TRY(batch->AppendKeys(row.keys, row.key_weights, row.lengths));
   AppendAll(row.dense, &batch->dense);
   batch->labels.push_back(row.label);
   batch->weights.push_back(row.weight);
   ++batch->samples;
+  return Status::Ok();
 }
 
 }  // namespace strata

@@ -26,6 +26,7 @@ class ShuffleSource : public BatchSource {
   struct Row {
     std::vector<uint32_t> lengths;  // keys of each slot
     std::vector<Key> keys;
+    std::vector<float> key_weights;  // as Batch::key_weights
     std::vector<float> dense;
     float label = 0;
     float weight = 1;
@@ -33,7 +34,7 @@ class ShuffleSource : public BatchSource {
 
   Status Fill();
   Result<bool> Take(Row* row);
-  static void Append(const Row& row, Batch* batch);
+  static Status Append(const Row& row, Batch* batch);
 
   std::unique_ptr<BatchSource> source_;
   size_t rows_max_;

@@ -22,8 +22,8 @@ namespace {
 // two floats and a weight. Fails from sample `fail_at` on.
 class NumberedSource : public BatchSource {
  public:
-  explicit NumberedSource(size_t samples, size_t fail_at = SIZE_MAX)
-      : samples_(samples), fail_at_(fail_at) {}
+  explicit NumberedSource(size_t samples, size_t fail_at = SIZE_MAX, bool weighted = false)
+      : samples_(samples), fail_at_(fail_at), weighted_(weighted) {}
 
   Status Rewind(uint64_t epoch) override {
     if (epoch == kBadEpoch) return Failed("cannot rewind");
@@ -37,6 +37,7 @@ class NumberedSource : public BatchSource {
       if (next_ >= fail_at_) return Failed("the disk broke");
       Append(next_, batch);
     }
+    if (weighted_) SetKeyWeights(batch);
     return Status::Ok();
   }
   double Progress() const override {
@@ -62,12 +63,22 @@ class NumberedSource : public BatchSource {
     ++batch->samples;
   }
 
+  // A key's weight is made of the key; where samples of one block are all small numbers there is
+  // none, as if all were 1.
+  static float WeightOf(Key key) { return static_cast<float>(key % 97); }
+  static void SetKeyWeights(Batch* batch) {
+    if (batch->samples == 0 || batch->labels.back() < kUnweighted) return;
+    for (const Key key : batch->keys) batch->key_weights.push_back(WeightOf(key));
+  }
+  static constexpr float kUnweighted = 1024;
+
   static constexpr uint64_t kBadEpoch = 666;
   std::atomic<int> calls = 0;
 
  private:
   size_t samples_;
   size_t fail_at_;
+  bool weighted_;
   size_t next_ = 0;
 };
 
@@ -121,6 +132,36 @@ TEST(ShuffleSource, YieldsEachSampleOnceInAnotherOrder) {
       for (size_t i = 0; i < labels.size(); ++i) EXPECT_LT(labels[i], i + rows);
     }
   }
+}
+
+// Of the 3,000 samples the source gives the first 1,024 without weights of keys.
+TEST(ShuffleSource, KeysKeepTheirWeights) {
+  ShuffleSource plain(std::make_unique<NumberedSource>(3000), 2000, 5);
+  ShuffleSource weighted(std::make_unique<NumberedSource>(3000, SIZE_MAX, true), 2000, 5);
+  ASSERT_TRUE(plain.Rewind(0).ok() && weighted.Rewind(0).ok());
+  Batch without;
+  Batch with;
+  size_t weights = 0;
+  do {
+    ASSERT_TRUE(plain.Next(64, &without).ok() && weighted.Next(64, &with).ok());
+    EXPECT_EQ(with.labels, without.labels);
+    EXPECT_EQ(with.keys, without.keys);
+    EXPECT_TRUE(without.key_weights.empty());
+    if (with.key_weights.empty()) continue;
+    ASSERT_EQ(with.key_weights.size(), with.keys.size());
+    for (size_t i = 0; i < with.samples; ++i) {
+      for (size_t k = with.offsets[2 * i]; k < with.offsets[2 * i + 2]; ++k) {
+        const bool has = with.labels[i] >= NumberedSource::kUnweighted;
+        EXPECT_EQ(with.key_weights[k], has ? NumberedSource::WeightOf(with.keys[k]) : 1);
+        weights += has ? 1 : 0;
+      }
+    }
+  } while (with.samples > 0);
+  EXPECT_GT(weights, 1000U);
+  // A pass over samples without weights follows one over samples with them.
+  ShuffleSource short_one(std::make_unique<NumberedSource>(1000, SIZE_MAX, true), 10, 1);
+  ASSERT_TRUE(short_one.Next(64, &with).ok());
+  EXPECT_TRUE(with.key_weights.empty());
 }
 
 TEST(ShuffleSource, OrderIsAFunctionOfSeedAndEpoch) {
@@ -178,6 +219,19 @@ TEST(PrefetchSource, YieldsWhatTheSourceYields) {
         EXPECT_EQ(batch.samples, 0U) << "the end comes again";
       }
     }
+  }
+}
+
+TEST(PrefetchSource, KeysKeepTheirWeights) {
+  PrefetchSource source(std::make_unique<NumberedSource>(2000, SIZE_MAX, true), 100, 2);
+  Batch batch;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(source.Next(100, &batch).ok());
+    ASSERT_EQ(batch.samples, 100U);
+    std::vector<float> expected;
+    for (const Key key : batch.keys) expected.push_back(NumberedSource::WeightOf(key));
+    if (i < 10) expected.clear();
+    EXPECT_EQ(batch.key_weights, expected) << i;
   }
 }
 

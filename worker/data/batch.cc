@@ -1,0 +1,40 @@
+#include "worker/data/batch.h"
+
+#include <fmt/format.h>
+
+namespace strata {
+
+void Batch::Start(size_t slots_now, size_t dense_width_now) {
+  samples = 0;
+  slots = slots_now;
+  dense_width = dense_width_now;
+  offsets.assign(1, 0);
+  keys.clear();
+  key_weights.clear();
+  dense.clear();
+  labels.clear();
+  weights.clear();
+  bad.clear();
+}
+
+Status Batch::AppendKeys(std::span<const Key> sample_keys, std::span<const float> sample_weights,
+                         std::span<const uint32_t> lengths) {
+  if (sample_keys.size() > kKeysMax - keys.size()) {
+    return Invalid(fmt::format(
+        "{} samples have more than {} keys, and a batch at most so many: lower train.batch_size",
+        samples + 1, kKeysMax));
+  }
+  STRATA_CHECK(lengths.size() == slots);
+  STRATA_CHECK(sample_weights.empty() || sample_weights.size() == sample_keys.size());
+  for (const uint32_t length : lengths) offsets.push_back(offsets.back() + length);
+  if (!sample_weights.empty()) {
+    key_weights.resize(keys.size(), 1);  // of samples before, where all were 1
+    key_weights.insert(key_weights.end(), sample_weights.begin(), sample_weights.end());
+  }
+  keys.insert(keys.end(), sample_keys.begin(), sample_keys.end());
+  if (!key_weights.empty()) key_weights.resize(keys.size(), 1);
+  STRATA_CHECK(offsets.back() == keys.size());
+  return Status::Ok();
+}
+
+}  // namespace strata
