@@ -1,0 +1,249 @@
+#include "worker/model/cpu_backend.h"
+
+#include <algorithm>
+
+#include "kernels/dense/cross.h"
+#include "kernels/dense/fm.h"
+#include "kernels/dense/interaction.h"
+#include "kernels/dense/linear.h"
+#include "kernels/sparse/pooling.h"
+
+namespace strata {
+namespace {
+
+constexpr Exec kCpu;
+
+using Columns = CpuBackend::Columns;
+
+// From the first element to the last.
+std::span<float> All(size_t samples, const Columns& columns) {
+  return {columns.data, samples == 0 ? 0 : (samples - 1) * columns.stride + columns.width};
+}
+
+RowShape Rows(size_t samples, const Columns& columns) {
+  return {samples, columns.width, columns.stride};
+}
+
+CrossShape CrossOf(size_t samples, const Columns& x0, const Columns& x, const Columns& y) {
+  return {.samples = samples,
+          .width = x.width,
+          .x0_stride = x0.stride,
+          .x_stride = x.stride,
+          .y_stride = y.stride};
+}
+
+InteractionShape InteractionOf(size_t samples, uint32_t vectors, const Columns& x,
+                               const Columns& y) {
+  return {.samples = samples,
+          .vectors = vectors,
+          .dim = x.width / vectors,
+          .x_stride = x.stride,
+          .y_stride = y.stride,
+          .y_width = y.width};
+}
+
+FmShape FmOf(size_t samples, uint32_t vectors, const Columns& x) {
+  return {.samples = samples, .slots = vectors, .dim = x.width / vectors, .stride = x.stride};
+}
+
+PoolShape PoolOf(const LayerGraph& graph, const Batch& batch, size_t stride) {
+  return {.samples = batch.samples,
+          .slots = batch.slots,
+          .row_dim = graph.row_dim(),
+          .first = graph.has_key_weights() ? size_t{1} : size_t{0},
+          .dim = graph.spec().embedding_dim,
+          .stride = stride};
+}
+
+}  // namespace
+
+void CpuBackend::Set(const LayerGraph& graph, const NetworkInput& input,
+                     const NetworkGradients* gradients) {
+  graph_ = &graph;
+  input_ = &input;
+  gradients_ = gradients;
+}
+
+void CpuBackend::Pool(const Columns& embeddings) const {
+  const Batch& batch = input_->batch;
+  PoolForward(kCpu, PoolOf(*graph_, batch, embeddings.stride), batch.offsets, input_->unique.index,
+              input_->rows, All(batch.samples, embeddings));
+}
+
+void CpuBackend::PoolBack(const Columns& dembeddings) const {
+  const Batch& batch = input_->batch;
+  PoolBackward(kCpu, PoolOf(*graph_, batch, dembeddings.stride), batch.offsets,
+               input_->unique.index, All(batch.samples, dembeddings), gradients_->rows);
+}
+
+void CpuBackend::Clear(size_t count, Buffer* buffer) const {
+  std::ranges::fill(buffer->all().first(count), 0.0F);
+}
+
+void CpuBackend::Copy(size_t samples, const Columns& from, const Columns& to) const {
+  for (size_t i = 0; i < samples; ++i) {
+    std::copy_n(from.data + i * from.stride, from.width, to.data + i * to.stride);
+  }
+}
+
+void CpuBackend::Add(size_t samples, const Columns& from, const Columns& to) const {
+  for (size_t i = 0; i < samples; ++i) {
+    for (size_t e = 0; e < from.width; ++e) {
+      to.data[i * to.stride + e] += from.data[i * from.stride + e];
+    }
+  }
+}
+
+Status CpuBackend::Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
+                          Activation activation, const Columns& y) {
+  STRATA_TRY(LinearForward(kCpu, matmul_, {samples, x.width, y.width, x.stride, y.stride},
+                           All(samples, x), Weights(parameters.weights), Weights(parameters.biases),
+                           All(samples, y)));
+  if (activation == Activation::kRelu) ReluForward(kCpu, Rows(samples, y), All(samples, y));
+  return {};
+}
+
+Status CpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
+                              Activation activation, float dropout, const Columns& y,
+                              const Columns& dy, const Columns& dx, bool adds) {
+  if (activation == Activation::kRelu) {
+    ReluBackward(kCpu, Rows(samples, dy), All(samples, y), All(samples, dy));
+  }
+  if (dropout > 0) DropoutBackward(kCpu, Rows(samples, dy), dropout, All(samples, dy));
+  const LinearShape shape{samples, x.width, dy.width, x.stride, dy.stride};
+  std::span<float> to;
+  if (dx.data != nullptr) to = All(samples, dx);
+  if (dx.data != nullptr && adds) {
+    scratch_.resize(to.size());
+    to = scratch_;
+  }
+  STRATA_TRY(LinearBackward(kCpu, matmul_, shape, All(samples, x), Weights(parameters.weights),
+                            All(samples, dy), to, GradientOf(parameters.weights),
+                            GradientOf(parameters.biases)));
+  if (dx.data != nullptr && adds) Add(samples, {to.data(), dx.stride, dx.width}, dx);
+  return {};
+}
+
+void CpuBackend::Dropout(size_t samples, float share, uint64_t seed, const Columns& y) const {
+  DropoutForward(kCpu, Rows(samples, y), share, seed, All(samples, y));
+}
+
+void CpuBackend::Interaction(size_t samples, uint32_t vectors, const Columns& x,
+                             const Columns& y) const {
+  InteractionForward(kCpu, InteractionOf(samples, vectors, x, y), All(samples, x), All(samples, y));
+}
+
+void CpuBackend::InteractionBack(size_t samples, uint32_t vectors, const Columns& x,
+                                 const Columns& dy, const Columns& dx) const {
+  InteractionBackward(kCpu, InteractionOf(samples, vectors, x, dy), All(samples, x),
+                      All(samples, dy), All(samples, dx));
+}
+
+Status CpuBackend::Cross(size_t samples, const Columns& x0, const Columns& x,
+                         const LayerParameters& parameters, Buffer* kept, const Columns& y) const {
+  STRATA_TRY(kept->Resize(samples));
+  CrossForward(kCpu, CrossOf(samples, x0, x, y), All(samples, x0), All(samples, x),
+               Weights(parameters.weights), Weights(parameters.biases), kept->all(),
+               All(samples, y));
+  return {};
+}
+
+Status CpuBackend::CrossBack(size_t samples, const Columns& x0, const Columns& x,
+                             const LayerParameters& parameters, Buffer& kept, const Columns& dy,
+                             const Columns& dx0, const Columns& dx) const {
+  CrossBackward(kCpu, CrossOf(samples, x0, x, dy), All(samples, x0), All(samples, x),
+                Weights(parameters.weights), kept.all(), All(samples, dy), All(samples, dx0),
+                All(samples, dx), GradientOf(parameters.weights), GradientOf(parameters.biases));
+  return {};
+}
+
+Status CpuBackend::LowRankCross(size_t samples, size_t rank, const Columns& x0, const Columns& x,
+                                const LayerParameters& parameters, Buffer* kept, const Columns& y) {
+  STRATA_TRY(kept->Resize(samples * (rank + x.width)));
+  const auto projected = kept->all().first(samples * rank);
+  const auto gates = kept->all().subspan(samples * rank);
+  STRATA_TRY(matmul_.Run(kCpu, {.m = samples, .k = x.width, .n = rank, .a_stride = x.stride},
+                         All(samples, x), Weights(parameters.weights), {}, projected));
+  STRATA_TRY(LinearForward(kCpu, matmul_, {samples, rank, x.width}, projected,
+                           Weights(parameters.second_weights), Weights(parameters.biases), gates));
+  GatedForward(kCpu, CrossOf(samples, x0, x, y), All(samples, x0), gates, All(samples, x),
+               All(samples, y));
+  return {};
+}
+
+Status CpuBackend::LowRankCrossBack(size_t samples, size_t rank, const Columns& x0,
+                                    const Columns& x, const LayerParameters& parameters,
+                                    Buffer& kept, const Columns& dy, const Columns& dx0,
+                                    const Columns& dx) {
+  const auto projected = kept.all().first(samples * rank);
+  const auto gates = kept.all().subspan(samples * rank);
+  std::vector<float>& dgates = scratch_;
+  std::vector<float>& dprojected = scratch2_;
+  dgates.resize(samples * x.width);
+  dprojected.resize(samples * rank);
+  GatedBackward(kCpu, CrossOf(samples, x0, x, dy), All(samples, x0), gates, All(samples, dy),
+                dgates, All(samples, dx0), All(samples, dx));
+  STRATA_TRY(LinearBackward(kCpu, matmul_, {samples, rank, x.width}, projected,
+                            Weights(parameters.second_weights), dgates, dprojected,
+                            GradientOf(parameters.second_weights), GradientOf(parameters.biases)));
+  STRATA_TRY(matmul_.Run(
+      kCpu, {.m = x.width, .k = samples, .n = rank, .a_transposed = true, .a_stride = x.stride},
+      All(samples, x), dprojected, {}, GradientOf(parameters.weights)));
+  STRATA_TRY(matmul_.Run(kCpu, {.m = samples, .k = rank, .n = x.width, .b_transposed = true},
+                         dprojected, Weights(parameters.weights), {}, dgates));
+  Add(samples, {dgates.data(), x.width, x.width}, dx);
+  return {};
+}
+
+Status CpuBackend::Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer* kept,
+                      const Columns& y) {
+  STRATA_TRY(kept->Resize(samples * (x.width / vectors)));
+  scratch_.assign(samples, 0.0F);
+  FmForward(kCpu, FmOf(samples, vectors, x), All(samples, x), kept->all(), scratch_);
+  Copy(samples, {scratch_.data(), 1, 1}, y);
+  return {};
+}
+
+void CpuBackend::FmBack(size_t samples, uint32_t vectors, const Columns& x, Buffer& kept,
+                        const Columns& dy, const Columns& dx) {
+  scratch_.resize(samples);
+  Copy(samples, dy, {scratch_.data(), 1, 1});
+  FmBackward(kCpu, FmOf(samples, vectors, x), All(samples, x), kept.all(), scratch_,
+             All(samples, dx));
+}
+
+void CpuBackend::Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const {
+  const Batch& batch = input_->batch;
+  const std::span<const float> weights = Weights(parameters.weights);
+  for (size_t i = 0; i < samples; ++i) {
+    float logit = Weights(parameters.biases)[0];
+    if (i < batch.samples) {
+      const uint32_t end = batch.offsets[(i + 1) * batch.slots];
+      for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
+        logit += input_->rows[input_->unique.index[k] * graph_->row_dim()];
+      }
+      const float* features = batch.dense.data() + i * batch.dense_width;
+      for (size_t d = 0; d < batch.dense_width; ++d) logit += weights[d] * features[d];
+    }
+    y.data[i * y.stride] = logit;
+  }
+}
+
+void CpuBackend::WideBack(size_t /*samples*/, const LayerParameters& parameters,
+                          const Columns& dy) const {
+  const Batch& batch = input_->batch;
+  const std::span<float> dweights = GradientOf(parameters.weights);
+  float& dbias = GradientOf(parameters.biases)[0];
+  for (size_t i = 0; i < batch.samples; ++i) {
+    const float dlogit = dy.data[i * dy.stride];
+    dbias += dlogit;
+    const uint32_t end = batch.offsets[(i + 1) * batch.slots];
+    for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
+      gradients_->rows[input_->unique.index[k] * graph_->row_dim()] += dlogit;
+    }
+    const float* features = batch.dense.data() + i * batch.dense_width;
+    for (size_t d = 0; d < batch.dense_width; ++d) dweights[d] += dlogit * features[d];
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,103 @@
+// CpuBackend: what a graph's layers are on the CPU (GraphExecutor). Each function computes its
+// layer over `samples` rows; the one named Back gets dy, the gradient of y, adds to the gradients
+// of the inputs, and overwrites those of the layer's parameters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/dense/matmul.h"
+#include "strata/status.h"
+#include "worker/model/graph_executor.h"
+#include "worker/model/layer_graph.h"
+#include "worker/model/network.h"
+
+namespace strata {
+
+// One thread at a time.
+class CpuBackend {
+ public:
+  using Element = float;
+  using Columns = MatrixColumns<float>;
+  class Buffer {
+   public:
+    Status Resize(size_t count) {
+      numbers_.resize(count);
+      return {};
+    }
+    float* data() { return numbers_.data(); }
+    std::span<float> all() { return numbers_; }
+
+   private:
+    std::vector<float> numbers_;
+  };
+
+  explicit CpuBackend(int threads) : matmul_(threads) {}
+
+  // What the next pass works on; `gradients` only of a training pass. Both stay as they are
+  // meanwhile.
+  void Set(const LayerGraph& graph, const NetworkInput& input, const NetworkGradients* gradients);
+
+  // The vectors of the slots' keys, summed, of the samples of the batch.
+  void Pool(const Columns& embeddings) const;
+  // Adds the embeddings' gradient to the rows'.
+  void PoolBack(const Columns& dembeddings) const;
+
+  void Clear(size_t count, Buffer* buffer) const;
+  void Copy(size_t samples, const Columns& from, const Columns& to) const;
+  void Add(size_t samples, const Columns& from, const Columns& to) const;
+
+  Status Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
+                Activation activation, const Columns& y);
+  // dy is spent. dx without data: there is none; it is added to if `adds`, else overwritten.
+  Status LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
+                    Activation activation, float dropout, const Columns& y, const Columns& dy,
+                    const Columns& dx, bool adds);
+  void Dropout(size_t samples, float share, uint64_t seed, const Columns& y) const;
+
+  void Interaction(size_t samples, uint32_t vectors, const Columns& x, const Columns& y) const;
+  void InteractionBack(size_t samples, uint32_t vectors, const Columns& x, const Columns& dy,
+                       const Columns& dx) const;
+
+  // kept: <x, w> of each sample.
+  Status Cross(size_t samples, const Columns& x0, const Columns& x,
+               const LayerParameters& parameters, Buffer* kept, const Columns& y) const;
+  Status CrossBack(size_t samples, const Columns& x0, const Columns& x,
+                   const LayerParameters& parameters, Buffer& kept, const Columns& dy,
+                   const Columns& dx0, const Columns& dx) const;
+
+  // kept: x U, then x U V + b.
+  Status LowRankCross(size_t samples, size_t rank, const Columns& x0, const Columns& x,
+                      const LayerParameters& parameters, Buffer* kept, const Columns& y);
+  Status LowRankCrossBack(size_t samples, size_t rank, const Columns& x0, const Columns& x,
+                          const LayerParameters& parameters, Buffer& kept, const Columns& dy,
+                          const Columns& dx0, const Columns& dx);
+
+  // kept: the sum of the vectors of each sample.
+  Status Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer* kept, const Columns& y);
+  void FmBack(size_t samples, uint32_t vectors, const Columns& x, Buffer& kept, const Columns& dy,
+              const Columns& dx);
+
+  // Samples that are not in the batch have neither keys nor features.
+  void Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const;
+  void WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy) const;
+
+ private:
+  std::span<const float> Weights(const ParameterRange& range) const {
+    return input_->parameters.subspan(range.at, range.count);
+  }
+  std::span<float> GradientOf(const ParameterRange& range) const {
+    return gradients_->parameters.subspan(range.at, range.count);
+  }
+
+  const LayerGraph* graph_ = nullptr;
+  const NetworkInput* input_ = nullptr;
+  const NetworkGradients* gradients_ = nullptr;
+  MatMul matmul_;
+  std::vector<float> scratch_;
+  std::vector<float> scratch2_;
+};
+
+}  // namespace strata

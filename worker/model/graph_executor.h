@@ -1,0 +1,251 @@
+// GraphExecutor: the values and gradients of a graph's layers, and the order in which a Backend
+// computes them. What a layer needs of a device is one function of the backend each way; which
+// layer is computed when, and where its numbers lie, is the same on all devices.
+//
+// A Backend has an Element (of values and gradients), a Buffer of them with Resize(count) and
+// data(), and the functions that are called here (cpu_backend.h says what each does).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "strata/status.h"
+#include "worker/model/layer_graph.h"
+#include "worker/model/network.h"
+
+namespace strata {
+
+// Columns of a matrix: the row of sample i begins at data + i * stride.
+template <typename Element>
+struct MatrixColumns {
+  Element* data = nullptr;
+  size_t stride = 0;
+  size_t width = 0;
+
+  MatrixColumns From(size_t column, size_t columns) const {
+    return {data + column, stride, columns};
+  }
+};
+
+template <typename Backend>
+class GraphExecutor {
+ public:
+  using Columns = MatrixColumns<typename Backend::Element>;
+
+  // Both outlive the executor.
+  GraphExecutor(const LayerGraph& graph, Backend& backend)
+      : graph_(graph),
+        backend_(backend),
+        values_(graph.values().size()),
+        gradients_(graph.values().size()),
+        has_gradient_(graph.values().size()),
+        kept_(graph.layers().size()) {}
+
+  // Makes room for this many samples. Their inputs are filled next, then come Forward and Backward.
+  Status Begin(size_t samples);
+  Columns Value(uint32_t value) { return In(values_, value); }
+  // Of a value that is no dense feature, once Backward is through.
+  Columns Gradient(uint32_t value) { return In(gradients_, value); }
+
+  Status Forward(const Regularisation& regularisation);
+  // From Gradient(output) on, which BeginBackward has made room for.
+  Status BeginBackward();
+  Status Backward(const Regularisation& regularisation);
+
+ private:
+  using Buffer = typename Backend::Buffer;
+
+  const GraphValue& ValueOf(uint32_t value) const { return graph_.values()[value]; }
+  Columns In(std::vector<Buffer>& matrices, uint32_t value);
+  Status MakeRoom(std::vector<Buffer>* matrices);
+  bool HasGradientWithin(uint32_t value) const;
+  // The gradient of a value to which more is to be added.
+  Columns AddedGradient(uint32_t value) {
+    has_gradient_[value] = true;
+    return In(gradients_, value);
+  }
+  uint64_t DropoutSeed(const GraphLayer& layer, const Regularisation& regularisation) const {
+    return Mix64(regularisation.dropout_seed + layer.hidden_number);
+  }
+  // Whether both are the same numbers in the same place.
+  static bool IsSame(const Columns& a, const Columns& b) {
+    return a.data == b.data && a.stride == b.stride;
+  }
+
+  Status ForwardLayer(size_t number, const Regularisation& regularisation);
+  Status BackwardLayer(size_t number, const Regularisation& regularisation);
+  Status BackwardLinear(const GraphLayer& layer, const Regularisation& regularisation);
+
+  const LayerGraph& graph_;
+  Backend& backend_;
+  size_t samples_ = 0;
+  std::vector<Buffer> values_;      // of values that hold their own columns
+  std::vector<Buffer> gradients_;   // likewise
+  std::vector<bool> has_gradient_;  // by value, in a backward pass
+  std::vector<Buffer> kept_;        // by layer: what its backward pass needs
+};
+
+template <typename Backend>
+typename GraphExecutor<Backend>::Columns GraphExecutor<Backend>::In(std::vector<Buffer>& matrices,
+                                                                    uint32_t value) {
+  const GraphValue& of = ValueOf(value);
+  return {matrices[of.root].data() + of.column, ValueOf(of.root).width, of.width};
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::MakeRoom(std::vector<Buffer>* matrices) {
+  for (uint32_t value = 0; value < matrices->size(); ++value) {
+    const GraphValue& of = ValueOf(value);
+    if (of.root == value) STRATA_TRY((*matrices)[value].Resize(samples_ * of.width));
+  }
+  return {};
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::Begin(size_t samples) {
+  samples_ = samples;
+  return MakeRoom(&values_);
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::Forward(const Regularisation& regularisation) {
+  for (size_t number = 0; number < graph_.layers().size(); ++number) {
+    STRATA_TRY(ForwardLayer(number, regularisation));
+  }
+  return {};
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::ForwardLayer(size_t number, const Regularisation& regularisation) {
+  const GraphLayer& layer = graph_.layers()[number];
+  const LayerParameters& parameters = layer.parameters;
+  const Columns y = Value(layer.output);
+  const auto x = [&](size_t input) { return Value(layer.inputs[input]); };
+  Buffer& kept = kept_[number];
+  switch (layer.spec.kind) {
+    case LayerKind::kLinear:
+      STRATA_TRY(backend_.Linear(samples_, x(0), parameters, layer.spec.activation, y));
+      if (layer.spec.is_hidden && regularisation.dropout > 0) {
+        backend_.Dropout(samples_, regularisation.dropout, DropoutSeed(layer, regularisation), y);
+      }
+      return {};
+    case LayerKind::kConcat: {
+      size_t column = 0;
+      for (size_t i = 0; i < layer.inputs.size(); ++i) {
+        const Columns part = y.From(column, x(i).width);
+        if (!IsSame(part, x(i))) backend_.Copy(samples_, x(i), part);
+        column += part.width;
+      }
+      return {};
+    }
+    case LayerKind::kInteraction:
+      backend_.Interaction(samples_, ValueOf(layer.inputs[0]).vectors, x(0), y);
+      return {};
+    case LayerKind::kCross:
+      return backend_.Cross(samples_, x(0), x(1), parameters, &kept, y);
+    case LayerKind::kLowRankCross:
+      return backend_.LowRankCross(samples_, layer.spec.width, x(0), x(1), parameters, &kept, y);
+    case LayerKind::kFm:
+      return backend_.Fm(samples_, ValueOf(layer.inputs[0]).vectors, x(0), &kept, y);
+    case LayerKind::kWide:
+      backend_.Wide(samples_, parameters, y);
+      return {};
+    case LayerKind::kAdd:
+      backend_.Copy(samples_, x(0), y);
+      for (size_t i = 1; i < layer.inputs.size(); ++i) backend_.Add(samples_, x(i), y);
+      return {};
+  }
+  return {};
+}
+
+// Whether something has been added to the gradient of any of its columns.
+template <typename Backend>
+bool GraphExecutor<Backend>::HasGradientWithin(uint32_t value) const {
+  const GraphValue& of = ValueOf(value);
+  for (uint32_t other = 0; other < graph_.values().size(); ++other) {
+    const GraphValue& its = ValueOf(other);
+    const bool overlaps = its.root == of.root && its.column < of.column + of.width &&
+                          of.column < its.column + its.width;
+    if (overlaps && has_gradient_[other]) return true;
+  }
+  return false;
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::BeginBackward() {
+  STRATA_TRY(MakeRoom(&gradients_));
+  for (uint32_t value = 0; value < gradients_.size(); ++value) {
+    if (ValueOf(value).root == value)
+      backend_.Clear(samples_ * ValueOf(value).width, &gradients_[value]);
+  }
+  has_gradient_.assign(has_gradient_.size(), false);
+  return {};
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::Backward(const Regularisation& regularisation) {
+  for (size_t number = graph_.layers().size(); number-- > 0;) {
+    STRATA_TRY(BackwardLayer(number, regularisation));
+  }
+  return {};
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::BackwardLayer(size_t number, const Regularisation& regularisation) {
+  const GraphLayer& layer = graph_.layers()[number];
+  const LayerParameters& parameters = layer.parameters;
+  const Columns dy = Gradient(layer.output);
+  const auto x = [&](size_t input) { return Value(layer.inputs[input]); };
+  const auto dx = [&](size_t input) { return AddedGradient(layer.inputs[input]); };
+  Buffer& kept = kept_[number];
+  switch (layer.spec.kind) {
+    case LayerKind::kLinear:
+      return BackwardLinear(layer, regularisation);
+    case LayerKind::kConcat:
+    case LayerKind::kAdd: {
+      size_t column = 0;
+      for (size_t i = 0; i < layer.inputs.size(); ++i) {
+        const Columns part = dx(i);
+        const Columns from = dy.From(column, part.width);
+        if (!IsSame(from, part)) backend_.Add(samples_, from, part);
+        if (layer.spec.kind == LayerKind::kConcat) column += part.width;
+      }
+      return {};
+    }
+    case LayerKind::kInteraction:
+      backend_.InteractionBack(samples_, ValueOf(layer.inputs[0]).vectors, x(0), dy, dx(0));
+      return {};
+    case LayerKind::kCross:
+      return backend_.CrossBack(samples_, x(0), x(1), parameters, kept, dy, dx(0), dx(1));
+    case LayerKind::kLowRankCross:
+      return backend_.LowRankCrossBack(samples_, layer.spec.width, x(0), x(1), parameters, kept, dy,
+                                       dx(0), dx(1));
+    case LayerKind::kFm:
+      backend_.FmBack(samples_, ValueOf(layer.inputs[0]).vectors, x(0), kept, dy, dx(0));
+      return {};
+    case LayerKind::kWide:
+      backend_.WideBack(samples_, parameters, dy);
+      return {};
+  }
+  return {};
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::BackwardLinear(const GraphLayer& layer,
+                                              const Regularisation& regularisation) {
+  const Columns y = Value(layer.output);
+  const Columns dy = Gradient(layer.output);
+  const float dropout = layer.spec.is_hidden ? regularisation.dropout : 0.0F;
+  const uint32_t input = layer.inputs[0];
+  // Dense features have no gradient. One that has begun is added to.
+  const bool adds = HasGradientWithin(input);
+  Columns dx;
+  if (input != LayerGraph::kDense) dx = AddedGradient(input);
+  return backend_.LinearBack(samples_, Value(input), layer.parameters, layer.spec.activation,
+                             dropout, y, dy, dx, adds);
+}
+
+}  // namespace strata
