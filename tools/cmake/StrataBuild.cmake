@@ -195,7 +195,7 @@ function(strata_test name)
     target_compile_options(${name} PRIVATE -O1 -fno-sanitize=undefined)
   else()
     strata_precompile(${name} test)
-    target_compile_options(${name} PRIVATE ${STRATA_TEST_FLAGS})
+    target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${STRATA_TEST_FLAGS}>")
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   foreach(label threads gpu)  # all that ./dev test --tsan and --emulated need
