@@ -67,13 +67,14 @@ void CpuBackend::Set(const LayerGraph& graph, const NetworkInput& input,
 void CpuBackend::Pool(const Columns& embeddings) const {
   const Batch& batch = input_->batch;
   PoolForward(kCpu, PoolOf(*graph_, batch, embeddings.stride), batch.offsets, input_->unique.index,
-              input_->rows, All(batch.samples, embeddings));
+              input_->rows, All(batch.samples, embeddings), batch.key_weights);
 }
 
 void CpuBackend::PoolBack(const Columns& dembeddings) const {
   const Batch& batch = input_->batch;
   PoolBackward(kCpu, PoolOf(*graph_, batch, dembeddings.stride), batch.offsets,
-               input_->unique.index, All(batch.samples, dembeddings), gradients_->rows);
+               input_->unique.index, All(batch.samples, dembeddings), gradients_->rows,
+               batch.key_weights);
 }
 
 void CpuBackend::Clear(size_t count, Buffer* buffer) const {
@@ -220,7 +221,8 @@ void CpuBackend::Wide(size_t samples, const LayerParameters& parameters, const C
     if (i < batch.samples) {
       const uint32_t end = batch.offsets[(i + 1) * batch.slots];
       for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
-        logit += input_->rows[input_->unique.index[k] * graph_->row_dim()];
+        const float weight = input_->rows[input_->unique.index[k] * graph_->row_dim()];
+        logit += batch.key_weights.empty() ? weight : batch.key_weights[k] * weight;
       }
       const float* features = batch.dense.data() + i * batch.dense_width;
       for (size_t d = 0; d < batch.dense_width; ++d) logit += weights[d] * features[d];
@@ -239,7 +241,8 @@ void CpuBackend::WideBack(size_t /*samples*/, const LayerParameters& parameters,
     dbias += dlogit;
     const uint32_t end = batch.offsets[(i + 1) * batch.slots];
     for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
-      gradients_->rows[input_->unique.index[k] * graph_->row_dim()] += dlogit;
+      gradients_->rows[input_->unique.index[k] * graph_->row_dim()] +=
+          batch.key_weights.empty() ? dlogit : batch.key_weights[k] * dlogit;
     }
     const float* features = batch.dense.data() + i * batch.dense_width;
     for (size_t d = 0; d < batch.dense_width; ++d) dweights[d] += dlogit * features[d];

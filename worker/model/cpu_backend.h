@@ -40,7 +40,7 @@ class CpuBackend {
   // meanwhile.
   void Set(const LayerGraph& graph, const NetworkInput& input, const NetworkGradients* gradients);
 
-  // The vectors of the slots' keys, summed, of the samples of the batch.
+  // The vectors of the slots' keys, weighted and summed, of the samples of the batch.
   void Pool(const Columns& embeddings) const;
   // Adds the embeddings' gradient to the rows'.
   void PoolBack(const Columns& dembeddings) const;

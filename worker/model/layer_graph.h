@@ -29,7 +29,8 @@ enum class LayerKind : uint8_t {
   kLowRankCross,
   // x is P vectors of D elements. y = the sum of <v_s, v_t> over all s < t (Rendle, ICDM 2010).
   kFm,
-  // y = b + the sum of the single weights of the sample's keys + <w, dense features>.
+  // y = b + the sum of the single weights of the sample's keys, each times its value in the data,
+  // + <w, dense features>.
   kWide,
   // y = the sum of the inputs, from the first to the last.
   kAdd,

@@ -15,6 +15,7 @@ namespace {
 std::vector<ModelShape> FixedShapes() {
   return {
       {ModelKind::kLogistic, 0, {}, 4, 3},          {ModelKind::kFm, 4, {}, 3, 2},
+      {ModelKind::kWideDeep, 4, {5}, 2, 1},
       {ModelKind::kDeepFm, 4, {7, 5}, 3, 2},        {ModelKind::kWideDeep, 4, {7, 5}, 3, 2},
       {ModelKind::kWideDeep, 3, {6}, 2, 0},         {ModelKind::kDlrm, 4, {9, 6}, 3, 2, {5, 4}},
       {ModelKind::kDlrm, 8, {6}, 1, 3, {8}},        {ModelKind::kDcn, 3, {6, 4}, 3, 2, {}, 2},
@@ -26,7 +27,7 @@ std::vector<ModelShape> FixedShapes() {
 TEST(FixedGraphs, LogitsAgreeWithTheFormula) {
   for (const ModelShape& shape : FixedShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
-    const GraphExample example(GraphOf(shape).spec(), 17, 1);
+    const GraphExample example(GraphOf(shape).spec(), 17, 1, /*weighted=*/shape.slots % 2 == 0);
     const auto network = MakeCpuNetwork(GraphOf(shape), 1);
     std::vector<float> logits(17);
     ASSERT_TRUE(network->Score(example.input(), logits).ok());
@@ -52,7 +53,7 @@ TEST(FixedGraphs, GradientsAgreeWithCentralDifferences) {
   constexpr double kL2 = 0.25;
   for (const ModelShape& shape : FixedShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
-    GraphExample example(GraphOf(shape).spec(), 6, 2);
+    GraphExample example(GraphOf(shape).spec(), 6, 2, /*weighted=*/shape.slots % 2 == 1);
     const auto network = MakeCpuNetwork(GraphOf(shape), 1);
     std::vector<float> rows(example.rows.size());
     std::vector<float> parameters(example.parameters.size());

@@ -50,7 +50,7 @@ struct Value {
 
 }  // namespace
 
-GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed)
+GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, bool weighted)
     : spec(std::move(spec_in)) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
@@ -69,6 +69,8 @@ GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed)
     batch.labels.push_back(static_cast<float>(random() % 2));
     batch.weights.push_back(i % 3 == 0 ? 2.5F : 1.0F);
   }
+  if (weighted) batch.key_weights.resize(batch.keys.size());
+  for (float& weight : batch.key_weights) weight = uniform(random);
   FindUniqueKeys(batch.keys, &unique);
   rows.resize(unique.keys.size() * row_dim());
   for (float& value : rows) value = uniform(random);
@@ -85,6 +87,10 @@ bool GraphExample::has_key_weights() const {
 
 size_t GraphExample::row_dim() const { return spec.embedding_dim + (has_key_weights() ? 1 : 0); }
 
+double GraphExample::KeyWeight(uint32_t key) const {
+  return batch.key_weights.empty() ? 1 : batch.key_weights[key];
+}
+
 Vector GraphExample::Embeddings(size_t sample) const {
   Vector all;
   for (size_t s = 0; s < spec.slots; ++s) {
@@ -92,7 +98,7 @@ Vector GraphExample::Embeddings(size_t sample) const {
     const size_t at = sample * spec.slots + s;
     for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
       const float* row = rows.data() + unique.index[k] * row_dim() + (has_key_weights() ? 1 : 0);
-      for (size_t d = 0; d < sum.size(); ++d) sum[d] += row[d];
+      for (size_t d = 0; d < sum.size(); ++d) sum[d] += KeyWeight(k) * row[d];
     }
     all.insert(all.end(), sum.begin(), sum.end());
   }
@@ -174,7 +180,7 @@ double GraphExample::Logit(size_t sample) const {
         sum += Dot(next.Take(spec.dense_width), dense);
         for (uint32_t k = batch.offsets[sample * spec.slots];
              k < batch.offsets[(sample + 1) * spec.slots]; ++k) {
-          sum += rows[unique.index[k] * row_dim()];
+          sum += KeyWeight(k) * rows[unique.index[k] * row_dim()];
         }
         out.x = {sum};
         break;

@@ -22,8 +22,8 @@ struct GraphExample {
   std::vector<float> rows;
   std::vector<float> parameters;
 
-  // Sizes are those of the spec's graph, which is valid.
-  GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed);
+  // Sizes are those of the spec's graph, which is valid. weighted: keys have weights.
+  GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, bool weighted = false);
 
   NetworkInput input() const { return {batch, unique, rows, parameters}; }
   double Logit(size_t sample) const;
@@ -31,6 +31,7 @@ struct GraphExample {
   double Loss(double l2) const;
 
  private:
+  double KeyWeight(uint32_t key) const;
   std::vector<double> Embeddings(size_t sample) const;
   double Penalty(double l2) const;
   size_t row_dim() const;
