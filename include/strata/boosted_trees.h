@@ -64,10 +64,11 @@ class BoostedTrees {
   // kNotFound: there is no such GPU, or this build has no CUDA.
   static Result<BoostedTrees> Train(const TreeRows& rows, const TreeTraining& training);
   // Reads LightGBM's text or XGBoost's JSON. kNotFound: no such file; kCorrupt or kInvalid: no
-  // model.
+  // model. kInvalid also: an empty path.
   static Result<BoostedTrees> Read(const std::string& path);
 
-  // Replaces the file at once or not at all. kInvalid: trees that the format cannot express.
+  // Replaces the file at once or not at all. kInvalid: trees that the format cannot express, or
+  // an empty path.
   Status Write(const std::string& path, TreeFileFormat format = TreeFileFormat::kLightGbm) const;
 
   size_t features() const;

@@ -84,10 +84,11 @@ class ClickModel {
   // row that is wrong; kFailed: the loss is no number any more.
   static Result<ClickModel> Train(const ClickRows& rows, const ClickTraining& training);
   // Reads the folder of a saved model. kNotFound: there is none; kCorrupt: the message says which
-  // file is damaged.
+  // file is damaged; kInvalid: an empty path.
   static Result<ClickModel> Read(const std::string& folder);
 
   // Writes the folder, with its parents. A model that is there is replaced at once or not at all.
+  // kInvalid: an empty path.
   Status Write(const std::string& folder) const;
 
   ModelKind kind() const;

@@ -144,6 +144,8 @@ TEST_F(BoostedTreesTest, FilesHoldThem) {
     for (size_t row = 0; row < kRows; ++row) EXPECT_NEAR(found[row], expected[row], 1e-6);
   }
   ExpectError(BoostedTrees::Read(folder.File("absent")).status(), StatusCode::kNotFound, "absent");
+  ExpectError(BoostedTrees::Read("").status(), StatusCode::kInvalid, "path of the model's file is");
+  ExpectError(trees.Write(""), StatusCode::kInvalid, "the path of the model's file is empty");
 }
 
 TEST_F(BoostedTreesTest, ContributionsAddUpToTheScoreAndLeavesAreOneATree) {

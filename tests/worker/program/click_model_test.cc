@@ -211,6 +211,10 @@ TEST_F(ClickModelTest, AReadModelIsTheWrittenOne) {
   EXPECT_EQ(*predicted, read->Predict(rows_.View()).value());
   ASSERT_TRUE(read->Write(folder_.File("again")).ok());
   EXPECT_EQ(Bytes("again", "sparse"), Bytes("model", "sparse"));
+  for (const Status& status : {read->Write(""), ClickModel::Read("").status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    EXPECT_EQ(status.message(), "the path of the model's folder is empty");
+  }
 
   // Each thread predicts rows of its own, whatever the others do.
   std::vector<std::vector<float>> parts(4);

@@ -26,6 +26,7 @@ namespace strata {
 namespace {
 
 constexpr char kTable[] = "rows";
+constexpr char kNoPath[] = "the path of the model's folder is empty";
 
 Result<std::vector<FittedFeature>> Fit(const ClickRows& rows,
                                        std::span<const FeatureSpec> features) {
@@ -175,6 +176,7 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
 }
 
 Result<ClickModel> ClickModel::Read(const std::string& folder) {
+  if (folder.empty()) return Invalid(kNoPath);
   STRATA_ASSIGN(LoadedModel loaded, LoadModel(RealDisk(), folder));
   auto state = std::make_shared<State>();
   STRATA_ASSIGN(state->features, FeaturesOf(loaded.model, folder));
@@ -186,6 +188,7 @@ Result<ClickModel> ClickModel::Read(const std::string& folder) {
 }
 
 Status ClickModel::Write(const std::string& folder) const {
+  if (folder.empty()) return Invalid(kNoPath);
   return SaveModel(RealDisk(), folder, state_->saved, *state_->store, state_->table);
 }
 

@@ -26,6 +26,7 @@
 namespace strata {
 namespace {
 
+constexpr char kNoPath[] = "the path of the model's file is empty";
 constexpr std::string_view kParameters = "parameters";
 
 // Keys that say which rows a file has, which ranks train, and what is printed.
@@ -161,11 +162,13 @@ Result<BoostedTrees> BoostedTrees::Train(const TreeRows& rows, const TreeTrainin
 }
 
 Result<BoostedTrees> BoostedTrees::Read(const std::string& path) {
+  if (path.empty()) return Invalid(kNoPath);
   STRATA_ASSIGN(TreeModel trees, ReadModelFile(RealDisk(), path));
   return BoostedTrees(std::make_shared<const TreeModel>(std::move(trees)));
 }
 
 Status BoostedTrees::Write(const std::string& path, TreeFileFormat format) const {
+  if (path.empty()) return Invalid(kNoPath);
   STRATA_ASSIGN(const std::string text,
                 WriteModelAs(*model_, format == TreeFileFormat::kLightGbm ? ModelFormat::kLightGbm
                                                                           : ModelFormat::kXgboost));
