@@ -30,7 +30,10 @@ strata::Status Run(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: ranks RENDEZVOUS WORLD RANK\n");
+    return 2;
+  }
   const strata::Status status = Run(argv);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return strata::ExitCode(status);

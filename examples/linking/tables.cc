@@ -29,7 +29,10 @@ strata::Status Run(const char* server) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: tables HOST:PORT\n");
+    return 2;
+  }
   const strata::Status status = Run(argv[1]);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return strata::ExitCode(status);

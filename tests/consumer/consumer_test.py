@@ -34,6 +34,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def check_usage(program, arguments):
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    if done.returncode != 2:
+        sys.exit(f"{program} without arguments: expected exit code 2, found {done.returncode}")
+    expect(f"{program} without arguments", done.stderr, f"usage: {program.name} {arguments}")
+
+
 def check_no_server_libraries(program):
     text = run("ldd", program) + run("nm", "-D", "-C", program)
     found = re.findall(r".*(?:rocksdb|protobuf).*", text, re.I)
@@ -52,6 +59,8 @@ def main(build, cmake, compiler):
             f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release")
         run(cmake, "--build", own, "-j2")
         check_no_server_libraries(own / "tables")
+        check_usage(own / "tables", "HOST:PORT")
+        check_usage(own / "ranks", "RENDEZVOUS WORLD RANK")
         expect("trees", run(own / "trees", Path(folder) / "model.txt"),
                r"20 rounds; below the line: 0\.0\d, above it: 0\.9\d")
         expect("clicks", run(own / "clicks", Path(folder) / "model"),
