@@ -1,5 +1,5 @@
 // What Strata's libraries say of their work: lines on stderr from kInfo on, unless a program says
-// otherwise.
+// otherwise. Each component of an installation has it.
 #pragma once
 
 #include <cstdint>
