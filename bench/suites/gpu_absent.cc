@@ -27,6 +27,7 @@ Result<std::vector<Figure>> RunGpuTiers(Distribution /*distribution*/) { return 
 Result<std::vector<Figure>> RunPooled(uint32_t /*dim*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunCombine() { return NoCuda(); }
 Result<std::vector<Figure>> RunTraining() { return NoCuda(); }
+Result<std::vector<Figure>> RunNarrowRows(uint32_t /*dim*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunAsGraphs() { return NoCuda(); }
 Result<std::vector<Figure>> RunReduce(size_t /*count*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunPrefixSum(size_t /*count*/) { return NoCuda(); }

@@ -26,6 +26,7 @@
 #include "storage/gpu/gpu_store.h"
 #include "storage/gpu/spread_group.h"
 #include "strata/gpu/hash_map.h"
+#include "strata/table_spec.h"
 
 namespace strata::bench {
 namespace {
@@ -46,13 +47,17 @@ const char* DrawName(Draw draw) { return draw == Draw::kUniform ? "uniform" : "Z
 
 // A map with the rows 0 to rows - 1, as it is after it has grown to hold them.
 Result<std::unique_ptr<DeviceMap>> FilledMap(const Exec& exec, DevicePool& pool, uint32_t dim,
-                                             uint32_t state_width, uint64_t rows) {
+                                             uint32_t state_width, uint64_t rows,
+                                             ElementType value_type = ElementType::kFp32,
+                                             StateTypes state_types = {}) {
   constexpr uint64_t kBatch = 1 << 20;
-  STRATA_ASSIGN(
-      auto map,
-      DeviceMap::Make(
-          exec, pool,
-          {.dim = dim, .state_width = state_width, .rows_first = rows, .rows_max = 2 * rows}));
+  STRATA_ASSIGN(auto map, DeviceMap::Make(exec, pool,
+                                          {.dim = dim,
+                                           .state_width = state_width,
+                                           .value_type = value_type,
+                                           .state_types = state_types,
+                                           .rows_first = rows,
+                                           .rows_max = 2 * rows}));
   GpuBuffer<uint64_t> keys;
   GpuBuffer<float> values;
   GpuBuffer<uint32_t> positions;
@@ -480,6 +485,82 @@ Result<std::vector<Figure>> RunTraining() {
   figures[0].peer_value = 1.35;
   STRATA_ASSIGN(const auto spread, training::FiguresSpread(optimizer, table_bytes, in_store));
   figures.insert(figures.end(), spread.begin(), spread.end());
+  return figures;
+}
+
+namespace {
+
+// Seconds of an update of tables whose values and states have this type, and the bytes that it
+// moves.
+struct TypedUpdate {
+  double seconds = 0;
+  double bytes = 0;
+};
+Result<TypedUpdate> UpdateOfType(const training::Batches& batches, ElementType type, uint32_t dim,
+                                 const OptimizerSpec& optimizer) {
+  using training::kLookups, training::kRows, training::kTables;
+  const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, dim));
+  Exec exec;
+  exec.device = DeviceKind::kCuda;
+  STRATA_ASSIGN(const int device, CurrentGpu());
+  STRATA_ASSIGN(const auto pool,
+                DevicePool::Make(device, kTables * (kRows * SlotBytes(dim + state_width) * 2 +
+                                                    8 * DevicePool::kChunkBytes)));
+  std::vector<std::unique_ptr<DeviceMap>> maps;
+  TableGroup group;
+  for (uint32_t t = 0; t < kTables; ++t) {
+    STRATA_ASSIGN(auto map, FilledMap(exec, *pool, dim, state_width, kRows, type,
+                                      StateTypesOf(optimizer.kind, type)));
+    group.Add(map->ref(), RowStart{}, kLookups / kTables);
+    maps.push_back(std::move(map));
+  }
+  std::array<BatchMemory, kBatches> memory;
+  for (int b = 0; b < kBatches; ++b) {
+    STRATA_TRY(memory[b].Make(kLookups, dim));
+    CombineBatch(exec, group, batches.keys[b].data(), nullptr, memory[b].distinct,
+                 {memory[b].scratch.data(), memory[b].scratch.size()});
+  }
+  uint64_t step = 0;
+  TypedUpdate update;
+  STRATA_ASSIGN(update.seconds, SecondsOf([&](int call) {
+                  const BatchMemory& one = memory[call % kBatches];
+                  UpdateRows(exec, group, optimizer, ++step, one.distinct,
+                             {batches.gradients.data(), {}},
+                             {one.update_scratch.data(), one.update_scratch.size()});
+                }));
+  STRATA_ASSIGN(const uint32_t distinct, memory[0].Distinct());
+  const double row = 16.0 + static_cast<double>((dim + state_width) * BytesOf(type));
+  update.bytes = kLookups * dim * 4.0 + 2.0 * distinct * row;
+  return update;
+}
+
+}  // namespace
+
+Result<std::vector<Figure>> RunNarrowRows(uint32_t dim) {
+  training::Batches batches;
+  STRATA_TRY(batches.Make(0));
+  STRATA_ASSIGN(const double bandwidth, CopyBandwidth());
+  std::vector<Figure> figures;
+  for (const OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kAdaGrad, OptimizerKind::kAdam}) {
+    const OptimizerSpec optimizer{.kind = kind, .learning_rate = 0.001F};
+    STRATA_ASSIGN(const TypedUpdate wide,
+                  UpdateOfType(batches, ElementType::kFp32, dim, optimizer));
+    for (const ElementType type : {ElementType::kBf16, ElementType::kFp16}) {
+      STRATA_ASSIGN(const TypedUpdate narrow, UpdateOfType(batches, type, dim, optimizer));
+      Figure figure;
+      figure.name = fmt::format("update of {} rows and states, dim={}, {}", ElementTypeName(type),
+                                dim, OptimizerKindName(kind));
+      figure.unit = "ms";
+      figure.more_is_better = false;
+      figure.ours = narrow.seconds * 1e3;
+      figure.bytes = narrow.bytes;
+      figure.limit = narrow.bytes / bandwidth * 1e3;
+      figure.peer = "fp32 rows and states";
+      figure.peer_value = wide.seconds * 1e3;
+      figures.push_back(std::move(figure));
+    }
+  }
   return figures;
 }
 

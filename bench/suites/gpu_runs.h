@@ -29,6 +29,8 @@ Result<std::vector<Figure>> RunGpuTiers(Distribution distribution);
 Result<std::vector<Figure>> RunPooled(uint32_t dim);
 Result<std::vector<Figure>> RunCombine();
 Result<std::vector<Figure>> RunTraining();
+// Updates of 10 x 1 M rows of `dim` elements (at most 128) in 16 bits, beside those in 32.
+Result<std::vector<Figure>> RunNarrowRows(uint32_t dim);
 // Steps of four sizes, as launches and as CUDA graphs.
 Result<std::vector<Figure>> RunAsGraphs();
 

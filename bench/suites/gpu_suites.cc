@@ -52,6 +52,10 @@ Suite GpuEmbeddingSuite() {
             }
             cases.push_back({"combine", [](const BenchOptions&) { return RunCombine(); }});
             cases.push_back({"training", [](const BenchOptions&) { return RunTraining(); }});
+            for (const uint32_t dim : {128U, 16U}) {
+              cases.push_back({fmt::format("narrow rows dim={}", dim),
+                               [dim](const BenchOptions&) { return RunNarrowRows(dim); }});
+            }
             cases.push_back({"graph", [](const BenchOptions&) { return RunAsGraphs(); }});
             return cases;
           },

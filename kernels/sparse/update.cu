@@ -12,9 +12,12 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
   if (group.keys == 0) return;
   const UpdateCall call{group,    optimizer, step,
                         distinct, gradients, {exec, group, distinct, gradients, {}, scratch}};
-  if (group.IsNarrow()) return UpdateNarrow(call);
-  if (group.dim_max > 4 * call.launch.lanes) return UpdateWide(call);
-  return call.launch.aligned ? UpdateAligned(call) : UpdateOneByOne(call);
+  const bool wide = group.dim_max > 4 * call.launch.lanes;
+  if (group.IsNarrow()) {
+    return call.launch.aligned && !wide ? UpdateNarrowAligned(call) : UpdateNarrow(call);
+  }
+  if (wide) return UpdateFp32Wide(call);
+  return call.launch.aligned ? UpdateFp32Aligned(call) : UpdateFp32(call);
 }
 
 }  // namespace strata

@@ -44,8 +44,8 @@ void UpdateRowsInTurn(const Exec& exec, const TableGroup& group, const Optimizer
         run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, false, false>, times, either);
         run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, true, false>, times, either);
       } else if (launch.aligned) {
-        run(Update<Times, EitherGradient, 1, RowForm::kAligned, false, false>, times, either);
-        run(Update<Times, EitherGradient, 1, RowForm::kAligned, true, false>, times, either);
+        run(Update<Times, EitherGradient, 1, RowForm::kFp32Aligned, false, false>, times, either);
+        run(Update<Times, EitherGradient, 1, RowForm::kFp32Aligned, true, false>, times, either);
       } else {
         run(Update<Times, EitherGradient, 1, RowForm::kFp32, false, false>, times, either);
         run(Update<Times, EitherGradient, 1, RowForm::kFp32, true, false>, times, either);

@@ -24,37 +24,79 @@ namespace strata {
 
 inline __device__ Four FourTimes(float x) { return {{x, x, x, x}}; }
 
-// How rows lie: fp32 that is loaded four elements at once, or one by one; any type, one by one.
-enum class RowForm { kAligned, kFp32, kNarrow };
+// How rows are stored, and whether a thread loads four elements at once: then every dimension is a
+// multiple of four. Narrow: value and states have any type, each table its own.
+enum class RowForm { kFp32, kFp32Aligned, kNarrow, kNarrowAligned };
+constexpr bool IsNarrow(RowForm form) {
+  return form == RowForm::kNarrow || form == RowForm::kNarrowAligned;
+}
+constexpr bool IsAligned(RowForm form) {
+  return form == RowForm::kFp32Aligned || form == RowForm::kNarrowAligned;
+}
+
+// Four elements of `type`. They begin at a multiple of 8 bytes, no more: the states of a narrow row
+// may be fp32.
+inline __device__ Four LoadFourOf(ElementType type, const void* from) {
+  if (type == ElementType::kFp32) {
+    const auto* pairs = static_cast<const float2*>(from);
+    const float2 low = pairs[0];
+    const float2 high = pairs[1];
+    return {{low.x, low.y, high.x, high.y}};
+  }
+  const float4 four = WidenedFour(type, *static_cast<const uint2*>(from));
+  return {{four.x, four.y, four.z, four.w}};
+}
+
+// The reverse. Element f is rounded by random_of(f).
+template <typename RandomOf>
+__device__ void StoreFourOf(ElementType type, const Four& four, void* to,
+                            const RandomOf& random_of) {
+  if (type == ElementType::kFp32) {
+    auto* pairs = static_cast<float2*>(to);
+    pairs[0] = {four.of[0], four.of[1]};
+    pairs[1] = {four.of[2], four.of[3]};
+    return;
+  }
+  const auto bits = [&](uint32_t f) -> uint32_t {
+    return narrow::ToBitsStochastic(type, four.of[f], random_of(f));
+  };
+  *static_cast<uint2*>(to) = {bits(0) | bits(1) << 16, bits(2) | bits(3) << 16};
+}
 
 // A row of the map: its value and its states are vectors of dim elements, number 0 and 1 on.
 template <RowForm kForm>
 class StoredRow {
  public:
-  static constexpr bool kNarrow = kForm == RowForm::kNarrow;
-
   // `sequence`: what rounds what is stored.
   __device__ StoredRow(const MapRef& map, uint64_t place, uint64_t sequence)
       : map_(map), row_(map.RowOf(place)), sequence_(sequence) {}
 
   __device__ Four Load(uint32_t vector, uint32_t e) const {
-    if constexpr (!kNarrow) {
-      return LoadFour<kForm == RowForm::kAligned>(row_ + vector * map_.dim, e, map_.dim);
+    if constexpr (!IsNarrow(kForm)) {
+      return LoadFour<IsAligned(kForm)>(row_ + vector * map_.dim, e, map_.dim);
     }
     Four four = {};
+    if constexpr (IsAligned(kForm)) {
+      if (e < map_.dim) four = LoadFourOf(TypeOf(vector), AddressOf(vector, e));
+    } else {
 #pragma unroll
-    for (uint32_t f = 0; f < 4; ++f) {
-      if (e + f < map_.dim) four.of[f] = LoadOne(vector, e + f);
+      for (uint32_t f = 0; f < 4; ++f) {
+        if (e + f < map_.dim) four.of[f] = LoadOne(vector, e + f);
+      }
     }
     return four;
   }
   __device__ float LoadOne(uint32_t vector, uint32_t e) const {
-    if constexpr (!kNarrow) return row_[vector * map_.dim + e];
-    return ElementOf<true>(TypeOf(vector), ArrayOf(vector), InArray(vector, e));
+    if constexpr (!IsNarrow(kForm)) return row_[vector * map_.dim + e];
+    return ElementOf<true>(TypeOf(vector), AddressOf(vector, e), 0);
   }
   __device__ void Store(const Four& four, uint32_t vector, uint32_t e) const {
-    if constexpr (!kNarrow) {
-      StoreFour<kForm == RowForm::kAligned>(four, row_ + vector * map_.dim, e, map_.dim);
+    if constexpr (!IsNarrow(kForm)) {
+      StoreFour<IsAligned(kForm)>(four, row_ + vector * map_.dim, e, map_.dim);
+    } else if constexpr (IsAligned(kForm)) {
+      if (e >= map_.dim) return;
+      StoreFourOf(TypeOf(vector), four, AddressOf(vector, e),
+                  [&](uint32_t f) { return RandomOf(vector, e + f); });
     } else {
 #pragma unroll
       for (uint32_t f = 0; f < 4; ++f) {
@@ -63,17 +105,16 @@ class StoredRow {
     }
   }
   __device__ void StoreOne(float x, uint32_t vector, uint32_t e) const {
-    if constexpr (!kNarrow) {
+    if constexpr (!IsNarrow(kForm)) {
       row_[vector * map_.dim + e] = x;
       return;
     }
     const ElementType type = TypeOf(vector);
-    void* const array = ArrayOf(vector);
+    void* const to = AddressOf(vector, e);
     if (type == ElementType::kFp32) {
-      static_cast<float*>(array)[InArray(vector, e)] = x;
+      *static_cast<float*>(to) = x;
     } else {
-      const uint64_t random = SequenceBits(sequence_, vector * map_.dim + e);
-      static_cast<uint16_t*>(array)[InArray(vector, e)] = narrow::ToBitsStochastic(type, x, random);
+      *static_cast<uint16_t*>(to) = narrow::ToBitsStochastic(type, x, RandomOf(vector, e));
     }
   }
 
@@ -82,12 +123,15 @@ class StoredRow {
     if (vector == 0) return map_.value_type;
     return vector == 1 ? map_.state_types.first : map_.state_types.second;
   }
-  // All states are one array behind the value.
-  __device__ void* ArrayOf(uint32_t vector) const {
-    return reinterpret_cast<std::byte*>(row_) + (vector == 0 ? 0 : map_.state_offset);
+  // All states are one array after the value.
+  __device__ void* AddressOf(uint32_t vector, uint32_t e) const {
+    const uint32_t before = vector == 0 ? 0 : map_.state_offset;
+    const uint32_t element = vector == 0 ? e : (vector - 1) * map_.dim + e;
+    return reinterpret_cast<std::byte*>(row_) + before +
+           element * static_cast<uint32_t>(BytesOf(TypeOf(vector)));
   }
-  __device__ uint32_t InArray(uint32_t vector, uint32_t e) const {
-    return vector == 0 ? e : (vector - 1) * map_.dim + e;
+  __device__ uint64_t RandomOf(uint32_t vector, uint32_t e) const {
+    return SequenceBits(sequence_, vector * map_.dim + e);
   }
 
   const MapRef& map_;
@@ -238,8 +282,8 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
            float* scratch) {
   using Rule = typename Times::Rule;
   constexpr bool kHasRowState = Rule::kNeeds == RowNeed::kMeanSquare;
-  constexpr bool kAligned = kForm == RowForm::kAligned;
-  constexpr bool kNarrow = kForm == RowForm::kNarrow;
+  constexpr bool kAligned = IsAligned(kForm);
+  constexpr bool kNarrow = IsNarrow(kForm);
   static_assert(!kNarrow || !Times::kInTurn);  // each update would round
   const uint32_t teams = gridDim.x * (kMapThreads / lanes);
   const Team team{threadIdx.x % lanes, lanes,
@@ -455,11 +499,38 @@ void WithUpdate(const UpdateCall& call, const Visit& visit) {
   });
 }
 
-// The launches, by the form of rows. Each is in a file of its own, as its kernels take a minute to
-// compile.
-void UpdateAligned(const UpdateCall& call);   // fp32, four elements at once
-void UpdateOneByOne(const UpdateCall& call);  // fp32 that is not aligned for that
-void UpdateWide(const UpdateCall& call);      // fp32 of several steps of a team
-void UpdateNarrow(const UpdateCall& call);    // any type
+// Enqueues an update of rows of this form: of keys that have a row, then of those that get one.
+template <RowForm kForm, uint32_t kSteps>
+void LaunchUpdates(const UpdateCall& call) {
+  const UpdateLaunch& launch = call.launch;
+  const auto run = [&](const auto& update, const auto& times, const auto& shape) {
+    update<<<launch.grid, kMapThreads, 0, launch.stream>>>(
+        call.group, times, shape, call.distinct, call.gradients, launch.lanes, launch.sums);
+  };
+  WithUpdate(call, [&](const auto& times, const auto& shape) {
+    using Times = std::remove_cvref_t<decltype(times)>;
+    const EitherGradient either(shape);
+    // What most training uses has a kernel for rows of gradients alone.
+    constexpr bool kHasRowsAlone = kForm == RowForm::kFp32Aligned;
+    if constexpr (kHasRowsAlone) {
+      using Given = std::remove_cvref_t<decltype(shape)>;
+      if (call.gradients.bags == nullptr) {
+        run(Update<Times, Given, kSteps, kForm, false, false>, times, shape);
+      }
+    }
+    if (!kHasRowsAlone || call.gradients.bags != nullptr) {
+      run(Update<Times, EitherGradient, kSteps, kForm, false, true>, times, either);
+    }
+    run(Update<Times, EitherGradient, kSteps, kForm, true, true>, times, either);
+  });
+}
+
+// The forms that are compiled, each in a file of its own, as its kernels take a minute or more.
+// Wide rows are those that take a team several steps.
+void UpdateFp32Aligned(const UpdateCall& call);
+void UpdateFp32(const UpdateCall& call);
+void UpdateFp32Wide(const UpdateCall& call);
+void UpdateNarrowAligned(const UpdateCall& call);
+void UpdateNarrow(const UpdateCall& call);  // wide or not
 
 }  // namespace strata

@@ -13,8 +13,7 @@ constexpr size_t kPoolBytes = size_t{64} << 20;
 constexpr size_t kSmallTables = 3;
 
 TableSpec Spec() {
-  TableSpec spec;
-  spec.name = "t";
+  TableSpec spec{.name = "t"};
   spec.dim = 128;
   spec.optimizer.kind = OptimizerKind::kAdaGrad;
   return spec;

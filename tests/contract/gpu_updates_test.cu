@@ -147,6 +147,33 @@ TEST_F(GpuUpdates, WhatIsNotForThemTogetherComesOneByOne) {
   }
 }
 
+// Rows whose elements are loaded four at once, and those that are not, round to the same bits.
+TEST_F(GpuUpdates, NarrowRowsOfEveryOptimizerAreTheModelsToTheBit) {
+  constexpr std::pair<ElementType, ElementType> kTypes[] = {
+      {ElementType::kBf16, ElementType::kBf16},
+      {ElementType::kFp16, ElementType::kFp32},
+      {ElementType::kFp32, ElementType::kFp16}};
+  for (const OptimizerKind kind : kOptimizerKinds) {
+    for (const uint32_t dim : {4U, 6U, 128U, 132U}) {
+      const auto& [value_type, state_type] =
+          kTypes[(static_cast<size_t>(kind) + dim) % std::size(kTypes)];
+      TableSpec spec = ContractSpec("t", dim, kind, InitializerKind::kUniform);
+      spec.value_type = value_type;
+      spec.state_type = state_type;
+      SCOPED_TRACE(testing::Message() << OptimizerKindName(kind) << " dim " << dim << ", "
+                                      << ElementTypeName(value_type) << " rows, "
+                                      << ElementTypeName(state_type) << " states");
+      const auto table = Alone(spec);
+      MapTable model(spec);
+      std::mt19937_64 random(dim);
+      const Updates updates(random, dim);
+      updates.ApplyOneByOne(*table, updates.keys.size());
+      updates.ApplyOneByOne(model, updates.keys.size());
+      EXPECT_TRUE(BitsOfTable(*table) == BitsOfTable(model));
+    }
+  }
+}
+
 // Of more keys than a batch may have nothing is read: here there are none.
 TEST_F(GpuUpdates, ABatchOfMoreKeysThanAreCountedIsInvalid) {
   const TableSpec spec = ContractSpec("t", 1, OptimizerKind::kSgd, InitializerKind::kZero);

@@ -141,7 +141,8 @@ function(strata_sources list)
       cmake_path(ABSOLUTE_PATH kernels OUTPUT_VARIABLE source)
       set(made ${CMAKE_CURRENT_BINARY_DIR}/${kernels}.cc)
       add_custom_command(OUTPUT ${made} DEPENDS ${source} ${translate}
-        COMMAND Python3::Interpreter ${translate} ${source} ${made} VERBATIM)
+        COMMAND Python3::Interpreter ${translate} ${source} ${made} ${CMAKE_SOURCE_DIR}
+        DEPFILE ${made}.d VERBATIM)
       # Kernels look at a float4 as four floats; nvcc's warnings are for nvcc, and it brings headers.
       set_source_files_properties(${made} PROPERTIES
         COMPILE_OPTIONS "-fno-strict-aliasing;-w;-isystem;${CMAKE_SOURCE_DIR}/tools/simt/include")

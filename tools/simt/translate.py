@@ -1,8 +1,12 @@
 """A .cu file as C++ for tools/simt.
 
-usage: translate.py IN OUT
+usage: translate.py IN OUT ROOT
+
+Headers below ROOT that launch kernels are translated into OUT, in place of their #include. OUT.d says
+for ninja which they are.
 """
 
+import pathlib
 import re
 import sys
 
@@ -50,12 +54,38 @@ def translate(text):
     return text
 
 
+class Headers:
+    """The headers that launch kernels, in place of their first #include."""
+
+    def __init__(self, root):
+        self.root = root
+        self.paths = []
+
+    def inline(self, text, source):
+        lines = []
+        for number, line in enumerate(text.split("\n"), start=1):
+            include = re.fullmatch(r'#include "(.*\.cuh)"', line)
+            path = self.root / include[1] if include else None
+            header = path.read_text(encoding="utf-8") if path and path.is_file() else ""
+            if "<<<" not in header:
+                lines.append(line)
+                continue
+            if path not in self.paths:
+                self.paths.append(path)
+                within = self.inline(header.replace("#pragma once", ""), path)
+                lines += [f'#line 1 "{path}"', within]
+            lines.append(f'#line {number + 1} "{source}"')
+        return "\n".join(lines)
+
+
 def main():
-    source, made = sys.argv[1:]
-    with open(source, encoding="utf-8") as file:
-        text = file.read()
+    source, made, root = sys.argv[1:]
+    headers = Headers(pathlib.Path(root))
+    text = headers.inline(pathlib.Path(source).read_text(encoding="utf-8"), source)
     with open(made, "w", encoding="utf-8") as file:
         file.write(f'#line 1 "{source}"\n' + translate(text))
+    with open(made + ".d", "w", encoding="utf-8") as file:
+        file.write(f"{made}: {' '.join(map(str, headers.paths))}\n")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ namespace {
 constexpr uint64_t kMemory = uint64_t{1} << 30;
 
 TableSpec Spec() {
-  TableSpec spec;
-  spec.name = "t";
+  TableSpec spec{.name = "t"};
   spec.dim = 4;
   return spec;
 }
