@@ -23,6 +23,7 @@ class DeviceBuffer {
   Status ReserveFor(size_t count) {
     return Reserve(count * sizeof(T));
   }
+  void* data() const { return data_; }
   template <typename T>
   T* as() const {
     return static_cast<T*>(data_);

@@ -80,7 +80,8 @@ MAY_INCLUDE = {
     "worker/gbdt/memory": ["base", "kernels/core", "worker/gbdt"],
     # Libraries know no job file; the job file knows what it describes.
     "worker/job": ["base", "storage", "strata/model_kind.h", "worker/data", "worker/gbdt",
-                   "worker/model/model_shape.h"],
+                   "worker/model/model_shape.h", "kernels/core/device_choice.h",
+                   "kernels/dense/gpu/gemm.h"],
     "worker": ["base", "worker/tasks"],  # strata-worker
     "worker/tasks": ["base", "kernels/core/device_choice.h", "proto/control", "storage",
                      "cluster/cluster_config.h", "cluster/collective", "cluster/config_file.h", "cluster/join",

@@ -175,6 +175,21 @@ Status ReadWidths(const Settings& settings, JobConfig* job) {
   return Status::Ok();
 }
 
+Status ReadCompute(const Settings& settings, JobConfig* job) {
+  const Result<DeviceChoice> device = ParseDevice(settings.Text("compute.device"));
+  if (!device.ok()) return Wrong(settings, "compute.device", device.status().message());
+  job->device = *device;
+  if (device->kind == DeviceKind::kCpu && settings.IsSet("compute.precision")) {
+    return Wrong(settings, "compute.precision",
+                 "has no effect on compute.device = \"cpu\", where all is fp32: remove it");
+  }
+  const std::string& precision = settings.Text("compute.precision");  // one of three choices
+  job->precision = precision == "fp32"   ? GemmPrecision::kFp32
+                   : precision == "tf32" ? GemmPrecision::kTf32
+                                         : GemmPrecision::kBf16;
+  return Status::Ok();
+}
+
 Status ReadModel(const Settings& settings, JobConfig* job) {
   const std::string& kind = settings.Text("model.kind");
   for (const Setting& row : JobSettingsTable().settings) {
@@ -233,6 +248,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
                                task, settings.Text("model.kind")));
   }
   STRATA_TRY(ReadModel(settings, &job));
+  STRATA_TRY(ReadCompute(settings, &job));
   job.batch_size = CountOf(settings, "train.batch_size");
   job.epochs = CountOf(settings, "train.epochs");
   job.shuffle_rows = CountOf(settings, "train.shuffle_rows");

@@ -10,6 +10,8 @@
 
 #include "base/file/disk.h"
 #include "base/settings/settings.h"
+#include "kernels/core/device_choice.h"
+#include "kernels/dense/gpu/gemm.h"
 #include "storage/table_spec.h"
 #include "strata/model_kind.h"
 #include "strata/status.h"
@@ -75,6 +77,9 @@ struct JobConfig {
   uint32_t shuffle_rows = 0;  // rows of a worker's shuffle buffer; 0: the order of the file
   uint32_t hint_batches = 0;  // whose keys servers are told ahead of their use
   uint32_t eval_every = 0;    // epochs between evaluations; 0: only at the end
+
+  DeviceChoice device;                             // where the network is computed
+  GemmPrecision precision = GemmPrecision::kFp32;  // on a GPU
 
   std::string model_path;        // folder; "": the model is not saved
   std::string predictions_path;  // file; "": none

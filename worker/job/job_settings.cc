@@ -191,6 +191,14 @@ constexpr Setting kJobRows[] = {
     Row("train.eval_every", kInt, "0",
         "Epochs between two evaluations on data.test. 0: only after the last.", 0, 1e6),
 
+    Row("compute.device", kText, "cpu",
+        "Where the network of a click model is computed: cpu, cuda or cuda:N for the GPU of that "
+        "number, or auto for a GPU where there is one. Rows stay where the servers or this process "
+        "keep them."),
+    Choice("compute.precision", "bf16|tf32|fp32", "bf16",
+           "What matrix products on a GPU are computed in. Parameters, sums and logits are fp32 in "
+           "any case; bf16 also keeps the layers' values in 16 bits. On the CPU all is fp32."),
+
     Row("output.model", kText, "",
         "Folder for the trained model, or the file of boosted trees. evaluate and predict read it; "
         "of a folder they refuse settings that contradict the model. Empty: it is not saved. "

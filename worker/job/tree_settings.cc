@@ -103,7 +103,8 @@ Status WithoutEffect(const std::string& where, std::string_view key) {
 
 // Sections of other kinds of models.
 Status CheckSections(const Settings& settings) {
-  constexpr std::string_view kOthers[] = {"model.", "sparse.", "dense.", "train.", "checkpoint."};
+  constexpr std::string_view kOthers[] = {"model.", "sparse.",  "dense.",
+                                          "train.", "compute.", "checkpoint."};
   for (const Setting& row : JobSettingsTable().settings) {
     const bool other = std::ranges::any_of(
         kOthers, [&](std::string_view section) { return row.key.starts_with(section); });

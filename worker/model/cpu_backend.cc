@@ -13,7 +13,7 @@ namespace {
 
 constexpr Exec kCpu;
 
-using Columns = CpuBackend::Columns;
+using Columns = CpuColumns;
 
 // From the first element to the last.
 std::span<float> All(size_t samples, const Columns& columns) {
@@ -77,9 +77,7 @@ void CpuBackend::PoolBack(const Columns& dembeddings) const {
                batch.key_weights);
 }
 
-void CpuBackend::Clear(size_t count, Buffer* buffer) const {
-  std::ranges::fill(buffer->all().first(count), 0.0F);
-}
+void CpuBackend::Clear(Buffer* buffer) const { std::ranges::fill(buffer->all(), 0.0F); }
 
 void CpuBackend::Copy(size_t samples, const Columns& from, const Columns& to) const {
   for (size_t i = 0; i < samples; ++i) {
@@ -142,7 +140,7 @@ void CpuBackend::InteractionBack(size_t samples, uint32_t vectors, const Columns
 
 Status CpuBackend::Cross(size_t samples, const Columns& x0, const Columns& x,
                          const LayerParameters& parameters, Buffer* kept, const Columns& y) const {
-  STRATA_TRY(kept->Resize(samples));
+  kept->Resize(samples, 1);
   CrossForward(kCpu, CrossOf(samples, x0, x, y), All(samples, x0), All(samples, x),
                Weights(parameters.weights), Weights(parameters.biases), kept->all(),
                All(samples, y));
@@ -160,7 +158,7 @@ Status CpuBackend::CrossBack(size_t samples, const Columns& x0, const Columns& x
 
 Status CpuBackend::LowRankCross(size_t samples, size_t rank, const Columns& x0, const Columns& x,
                                 const LayerParameters& parameters, Buffer* kept, const Columns& y) {
-  STRATA_TRY(kept->Resize(samples * (rank + x.width)));
+  kept->Resize(samples, rank + x.width);
   const auto projected = kept->all().first(samples * rank);
   const auto gates = kept->all().subspan(samples * rank);
   STRATA_TRY(matmul_.Run(kCpu, {.m = samples, .k = x.width, .n = rank, .a_stride = x.stride},
@@ -198,7 +196,7 @@ Status CpuBackend::LowRankCrossBack(size_t samples, size_t rank, const Columns& 
 
 Status CpuBackend::Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer* kept,
                       const Columns& y) {
-  STRATA_TRY(kept->Resize(samples * (x.width / vectors)));
+  kept->Resize(samples, x.width / vectors);
   scratch_.assign(samples, 0.0F);
   FmForward(kCpu, FmOf(samples, vectors, x), All(samples, x), kept->all(), scratch_);
   Copy(samples, {scratch_.data(), 1, 1}, y);

@@ -16,21 +16,31 @@
 
 namespace strata {
 
+struct CpuColumns {
+  float* data = nullptr;
+  size_t stride = 0;
+  size_t width = 0;
+
+  CpuColumns From(size_t column, size_t columns) const { return {data + column, stride, columns}; }
+};
+
 // One thread at a time.
 class CpuBackend {
  public:
-  using Element = float;
-  using Columns = MatrixColumns<float>;
+  using Columns = CpuColumns;
   class Buffer {
    public:
-    Status Resize(size_t count) {
-      numbers_.resize(count);
-      return {};
+    void Resize(size_t samples, size_t width) {
+      width_ = width;
+      numbers_.resize(samples * width);
     }
-    float* data() { return numbers_.data(); }
+    Columns From(size_t column, size_t columns) {
+      return {numbers_.data() + column, width_, columns};
+    }
     std::span<float> all() { return numbers_; }
 
    private:
+    size_t width_ = 0;
     std::vector<float> numbers_;
   };
 
@@ -45,7 +55,12 @@ class CpuBackend {
   // Adds the embeddings' gradient to the rows'.
   void PoolBack(const Columns& dembeddings) const;
 
-  void Clear(size_t count, Buffer* buffer) const;
+  // Makes the buffer a matrix of samples x width. is_of_logit: GraphValue.
+  Status Resize(size_t samples, size_t width, bool /*is_of_logit*/, Buffer* buffer) const {
+    buffer->Resize(samples, width);
+    return {};
+  }
+  void Clear(Buffer* buffer) const;
   void Copy(size_t samples, const Columns& from, const Columns& to) const;
   void Add(size_t samples, const Columns& from, const Columns& to) const;
 

@@ -2,8 +2,9 @@
 // computes them. What a layer needs of a device is one function of the backend each way; which
 // layer is computed when, and where its numbers lie, is the same on all devices.
 //
-// A Backend has an Element (of values and gradients), a Buffer of them with Resize(count) and
-// data(), and the functions that are called here (cpu_backend.h says what each does).
+// A Backend has Columns of a matrix, of which the row of sample i begins at data + i * stride; a
+// Buffer of a whole matrix, of which From(column, width) gives some; and the functions that are
+// called here (cpu_backend.h says what each does).
 #pragma once
 
 #include <cstddef>
@@ -18,22 +19,10 @@
 
 namespace strata {
 
-// Columns of a matrix: the row of sample i begins at data + i * stride.
-template <typename Element>
-struct MatrixColumns {
-  Element* data = nullptr;
-  size_t stride = 0;
-  size_t width = 0;
-
-  MatrixColumns From(size_t column, size_t columns) const {
-    return {data + column, stride, columns};
-  }
-};
-
 template <typename Backend>
 class GraphExecutor {
  public:
-  using Columns = MatrixColumns<typename Backend::Element>;
+  using Columns = typename Backend::Columns;
 
   // Both outlive the executor.
   GraphExecutor(const LayerGraph& graph, Backend& backend)
@@ -46,6 +35,8 @@ class GraphExecutor {
 
   // Makes room for this many samples. Their inputs are filled next, then come Forward and Backward.
   Status Begin(size_t samples);
+  // Features of samples that are made up are zeros.
+  void ClearDense() { backend_.Clear(&values_[LayerGraph::kDense]); }
   Columns Value(uint32_t value) { return In(values_, value); }
   // Of a value that is no dense feature, once Backward is through.
   Columns Gradient(uint32_t value) { return In(gradients_, value); }
@@ -92,14 +83,15 @@ template <typename Backend>
 typename GraphExecutor<Backend>::Columns GraphExecutor<Backend>::In(std::vector<Buffer>& matrices,
                                                                     uint32_t value) {
   const GraphValue& of = ValueOf(value);
-  return {matrices[of.root].data() + of.column, ValueOf(of.root).width, of.width};
+  return matrices[of.root].From(of.column, of.width);
 }
 
 template <typename Backend>
 Status GraphExecutor<Backend>::MakeRoom(std::vector<Buffer>* matrices) {
   for (uint32_t value = 0; value < matrices->size(); ++value) {
     const GraphValue& of = ValueOf(value);
-    if (of.root == value) STRATA_TRY((*matrices)[value].Resize(samples_ * of.width));
+    if (of.root != value) continue;
+    STRATA_TRY(backend_.Resize(samples_, of.width, of.is_of_logit, &(*matrices)[value]));
   }
   return {};
 }
@@ -178,8 +170,7 @@ template <typename Backend>
 Status GraphExecutor<Backend>::BeginBackward() {
   STRATA_TRY(MakeRoom(&gradients_));
   for (uint32_t value = 0; value < gradients_.size(); ++value) {
-    if (ValueOf(value).root == value)
-      backend_.Clear(samples_ * ValueOf(value).width, &gradients_[value]);
+    if (ValueOf(value).root == value) backend_.Clear(&gradients_[value]);
   }
   has_gradient_.assign(has_gradient_.size(), false);
   return {};

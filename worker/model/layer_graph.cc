@@ -82,17 +82,18 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
                                              "1, the logit",
                                              graph.WidthOf(last.output)));
   }
-  std::vector<bool> is_used(graph.values_.size());
+  std::vector<uint32_t> uses(graph.values_.size());
   for (const GraphLayer& layer : graph.layers_) {
-    for (const uint32_t input : layer.inputs) is_used[input] = true;
+    for (const uint32_t input : layer.inputs) ++uses[input];
   }
   for (const GraphLayer& layer : graph.layers_) {
-    if (layer.output != last.output && !is_used[layer.output]) {
+    if (layer.output != last.output && uses[layer.output] == 0) {
       return WrongLayer(layer.spec, "no other layer takes what it gives");
     }
   }
-  graph.has_embeddings_ = is_used[kEmbeddings];
+  graph.has_embeddings_ = uses[kEmbeddings] > 0;
   graph.PlaceConcatenated();
+  graph.FindLogitParts(uses);
   return graph;
 }
 
@@ -252,6 +253,16 @@ void LayerGraph::PlaceConcatenated() {
       }
       column += value.width;
     }
+  }
+}
+
+void LayerGraph::FindLogitParts(const std::vector<uint32_t>& uses) {
+  const GraphLayer& last = layers_.back();
+  values_[last.output].is_of_logit = true;
+  if (last.spec.kind != LayerKind::kAdd) return;
+  for (const uint32_t input : last.inputs) {
+    const bool is_input = input == kDense || input == kEmbeddings;
+    if (!is_input && uses[input] == 1) values_[input].is_of_logit = true;
   }
 }
 

@@ -81,6 +81,8 @@ struct GraphValue {
   uint32_t root = 0;
   uint32_t column = 0;
   uint32_t vectors = 1;  // side by side, of width / vectors elements each
+  // The logit, or a number that is added up to it: fp32 however narrow other values are.
+  bool is_of_logit = false;
 };
 
 struct GraphLayer {
@@ -123,6 +125,7 @@ class LayerGraph {
   Status TakePart(GraphLayer* layer, GraphValue* output);
   void PlaceParameters(GraphLayer* layer);
   void PlaceConcatenated();
+  void FindLogitParts(const std::vector<uint32_t>& uses);
   uint32_t WidthOf(uint32_t value) const { return values_[value].width; }
 
   GraphSpec spec_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "kernels/dense/gpu/gemm.h"
 #include "strata/status.h"
 #include "worker/data/batch.h"
 #include "worker/model/layer_graph.h"
@@ -53,6 +54,10 @@ class Network {
 
 // On the CPU. `threads` of this process may work on one matrix product.
 std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, int threads);
+
+// On this GPU, over a stream of its own. The same calls give the same bits on GPUs of one kind with
+// one version of cuBLAS. kRefused: a build without CUDA, or no memory; kNotFound: no such GPU.
+Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu, GemmPrecision precision);
 
 // Biases and weights of kWide 0, others uniform in +-sqrt(6 / (in + out)) (Glorot and Bengio,
 // AISTATS 2010); a function of the seed alone.

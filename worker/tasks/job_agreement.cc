@@ -30,6 +30,7 @@ Status AddSize(Disk& disk, const JobConfig& job, const char* key, const std::str
 Result<std::string> Describe(Disk& disk, const JobConfig& job, const std::string& task) {
   std::string text = fmt::format("--task = {}\n", task);
   for (const JobSetting& setting : job.settings) {
+    if (setting.name == "compute.device") continue;  // each worker has its own
     text += fmt::format("{} = {}\n", setting.name, setting.value);
   }
   if (task == "train") STRATA_TRY(AddSize(disk, job, "data.train", job.train_path, &text));
@@ -52,14 +53,24 @@ bool IsWithoutEffectOnSteps(std::string_view setting) {
          setting.starts_with("output.") || setting.starts_with("checkpoint.");
 }
 
-// The first builds' jobs did not have these, and go on where they are as they would have been.
-bool IsLaterAndNotSet(const JobSetting& setting) {
-  const size_t dot = setting.name.find('.');
-  const std::string_view section = std::string_view(setting.name).substr(0, dot);
+// Whether the first builds' jobs did not have it.
+bool IsLater(std::string_view setting) {
+  const size_t dot = setting.find('.');
+  const std::string_view section = setting.substr(0, dot);
+  if (section == "compute" || setting == "model.bottom" || setting == "model.cross_layers" ||
+      setting == "model.cross_rank") {
+    return true;
+  }
   if (section != "sparse" && section != "dense") return false;
-  const auto field = std::ranges::find(
-      OptimizerFields(), std::string_view(setting.name).substr(dot + 1), &OptimizerField::name);
-  if (field == OptimizerFields().end() || field->from_start) return false;
+  const auto field =
+      std::ranges::find(OptimizerFields(), setting.substr(dot + 1), &OptimizerField::name);
+  return field != OptimizerFields().end() && !field->from_start;
+}
+
+// Jobs that do not set these go on where they are as they would have been.
+bool IsLaterAndNotSet(const JobConfig& job, const JobSetting& setting) {
+  if (!IsLater(setting.name)) return false;
+  if (!job.origins.contains(setting.name)) return true;
   const auto rows = JobSettingsTable().settings;
   const auto row = std::ranges::find(rows, setting.name, &Setting::key);
   return row != rows.end() && row->default_value == setting.value;
@@ -81,7 +92,7 @@ std::optional<std::pair<std::string, std::string>> FirstDifference(std::string_v
 std::string JobFingerprint(const JobConfig& job, int workers, const JobFeatures& data) {
   std::string text = fmt::format("workers = {}\n", workers);
   for (const JobSetting& setting : job.settings) {
-    if (IsWithoutEffectOnSteps(setting.name) || IsLaterAndNotSet(setting)) continue;
+    if (IsWithoutEffectOnSteps(setting.name) || IsLaterAndNotSet(job, setting)) continue;
     text += fmt::format("{} = {}\n", setting.name, setting.value);
   }
   text += fmt::format("rows of data.train = {}\nhash of data.train = {:016x}\n", data.rows,

@@ -14,9 +14,9 @@
 #include "worker/ctr/predictions.h"
 #include "worker/ctr/scorer.h"
 #include "worker/data/bad_rows.h"
-#include "worker/model/network.h"
 #include "worker/tasks/job_agreement.h"
 #include "worker/tasks/job_data.h"
+#include "worker/tasks/job_network.h"
 #include "worker/tasks/job_outputs.h"
 #include "worker/tasks/model_settings.h"
 #include "worker/tasks/phase.h"
@@ -65,7 +65,8 @@ class ApplyTask {
   Status ApplyWith(const LoadedModel& loaded, BatchSource& source, const std::string& table) {
     STRATA_TRY(
         RestoreTable(loaded, TableOf(loaded.model, table), context_.session.store(), group_));
-    const auto network = MakeCpuNetwork(GraphOf(loaded.model.shape), context_.options.threads);
+    STRATA_ASSIGN(const std::unique_ptr<Network> network,
+                  MakeJobNetwork(job_, GraphOf(loaded.model.shape), context_.options.threads));
     Scorer scorer(*network, loaded.model.dense, context_.session.store(), TableIdOf(table));
     const TimeNs begin = context_.clock.Now();
     const bool predicting = context_.options.task == Task::kPredict;

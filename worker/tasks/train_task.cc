@@ -18,10 +18,10 @@
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/scorer.h"
 #include "worker/ctr/trainer.h"
-#include "worker/model/network.h"
 #include "worker/tasks/checkpoint_taker.h"
 #include "worker/tasks/job_agreement.h"
 #include "worker/tasks/job_data.h"
+#include "worker/tasks/job_network.h"
 #include "worker/tasks/job_outputs.h"
 #include "worker/tasks/phase.h"
 #include "worker/tasks/resume.h"
@@ -79,6 +79,7 @@ class TrainTask {
       : context_(context), job_(context.options.job), group_(context.session.group()) {}
 
   Result<TaskResult> Run() {
+    STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_));
     STRATA_TRY(TryTest(context_.disk, job_, true, group_));
     STRATA_TRY(CheckJobOutputs(context_));
     STRATA_TRY(OpenCheckpoints());
@@ -92,9 +93,9 @@ class TrainTask {
     const std::vector<FittedFeature>& features = fitted.features;
     samples_in_all_ = static_cast<double>(fitted.rows) * job_.epochs;
     result_.bad_rows = fitted.bad_rows;
-    STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_, features));
     STRATA_TRY(OpenSources(features));
-    const auto network = MakeCpuNetwork(GraphOf(shape), context_.options.threads);
+    STRATA_ASSIGN(const std::unique_ptr<Network> network,
+                  MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));
     const TableSpec table = JobTable(job_, shape);
     STRATA_TRY(ResumeOrBegin(table, fitted));
     Trainer trainer({.seed = job_.seed,
@@ -229,16 +230,8 @@ class TrainTask {
     context_.board.SetState("saving");
     Status saved;
     if (group_.rank() == 0) {
-      const SavedModel model{.job = job_.name,
-                             .seed = job_.seed,
-                             .epochs = job_.epochs,
-                             .samples = trainer.samples(),
-                             .shape = shape,
-                             .initializer = table.initializer,
-                             .value_type = table.value_type,
-                             .table_seed = table.seed,
-                             .features = FeaturesToText(features),
-                             .dense = {trainer.dense().begin(), trainer.dense().end()}};
+      const SavedModel model =
+          TrainedModel(job_.name, job_.epochs, shape, table, features, trainer);
       saved = WriteOrKeep(context_.disk, job_.model_path, [&](const std::string& folder) {
         STRATA_TRY(SaveModel(context_.disk, folder, model, context_.session.store(), table));
         return texts_ ? WriteDictionary(context_.disk, folder, *texts_)

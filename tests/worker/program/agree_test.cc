@@ -89,12 +89,14 @@ columns = ["c"]
     return JobFingerprint(*job, workers, {.features = {}, .rows = 10, .content_hash = hash});
   };
   const std::string text = fingerprint("job.seed=1", 2, 77);
-  for (const char* same : {"train.epochs=9", "output.model=m", "checkpoint.keep=7",
-                           "checkpoint.every_steps=3", "data.test=t.csv", "train.hint_batches=3"}) {
+  for (const char* same :
+       {"train.epochs=9", "output.model=m", "checkpoint.keep=7", "checkpoint.every_steps=3",
+        "data.test=t.csv", "train.hint_batches=3", "model.cross_layers=3"}) {
     EXPECT_EQ(FirstDifference(text, fingerprint(same, 2, 77)), std::nullopt) << same;
   }
-  for (const char* other : {"job.seed=2", "train.batch_size=7", "sparse.learning_rate=0.3",
-                            "dense.optimizer=sgd", "train.shuffle_rows=5", "model.dropout=0.5"}) {
+  for (const char* other :
+       {"job.seed=2", "train.batch_size=7", "sparse.learning_rate=0.3", "dense.optimizer=sgd",
+        "train.shuffle_rows=5", "model.dropout=0.5", "compute.device=cuda", "model.kind=dcn"}) {
     const auto difference = FirstDifference(text, fingerprint(other, 2, 77));
     ASSERT_TRUE(difference.has_value()) << other;
     EXPECT_NE(difference->first, difference->second);
@@ -102,6 +104,8 @@ columns = ["c"]
   // Those of builds that had three optimizers stay what they were.
   EXPECT_EQ(text.find("momentum"), std::string::npos);
   EXPECT_EQ(text.find("decay"), std::string::npos);
+  EXPECT_EQ(text.find("compute."), std::string::npos);
+  EXPECT_EQ(text.find("model.bottom"), std::string::npos);
   EXPECT_NE(text.find("sparse.beta1 = 0.9\n"), std::string::npos);
   EXPECT_NE(text.find("sparse.learning_rate = 0.05\n"), std::string::npos);
   for (const char* set : {"sparse.weight_decay", "dense.warmup_steps"}) {
@@ -136,6 +140,12 @@ std::vector<Status> AgreeWith(std::vector<std::string> overrides, const std::str
                                                 other ? overrides : std::vector<std::string>()));
     return AgreeOnJob(group, disk, job, "train");
   });
+}
+
+TEST(Agree, EachWorkerMayHaveADeviceOfItsOwn) {
+  for (const Status& status : AgreeWith({"compute.device=cuda:1"})) {
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
 }
 
 TEST(Agree, FilesMayLieElsewhereButAreTheSame) {

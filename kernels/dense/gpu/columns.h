@@ -1,0 +1,25 @@
+// Columns of a matrix in a GPU's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace strata {
+
+enum class GpuElement : uint8_t { kFp32, kBf16 };
+
+constexpr size_t BytesOf(GpuElement type) { return type == GpuElement::kFp32 ? 4 : 2; }
+
+// The row of sample i begins `stride` elements after that of sample i - 1.
+struct GpuColumns {
+  void* data = nullptr;
+  size_t stride = 0;
+  size_t width = 0;
+  GpuElement type = GpuElement::kFp32;
+
+  GpuColumns From(size_t column, size_t columns) const {
+    return {static_cast<std::byte*>(data) + column * BytesOf(type), stride, columns, type};
+  }
+};
+
+}  // namespace strata

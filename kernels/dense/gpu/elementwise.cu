@@ -1,0 +1,181 @@
+// Layers that work element by element.
+#include "base/hash.h"
+#include "kernels/dense/gpu/launch.cuh"
+#include "kernels/dense/gpu/layers.h"
+
+namespace strata {
+namespace {
+
+template <typename From, typename To, bool kAdds>
+struct Transfer {
+  ColumnsOf<From> from;
+  ColumnsOf<To> to;
+  __device__ void operator()(size_t i, size_t e) const {
+    const float x = from.Get(i, e);
+    if constexpr (kAdds) {
+      to.Add(i, e, x);
+    } else {
+      to.Set(i, e, x);
+    }
+  }
+};
+
+template <bool kAdds>
+void RunTransfer(const Exec& exec, size_t samples, const GpuColumns& from, const GpuColumns& to) {
+  WithElements(from.type, to.type, [&](auto f, auto t) {
+    using From = typename decltype(f)::type;
+    using To = typename decltype(t)::type;
+    RunForEachElement(exec, Transfer<From, To, kAdds>{ColumnsOf<From>(from), ColumnsOf<To>(to)},
+                      samples, from.width);
+  });
+}
+
+template <typename T>
+struct Drop {
+  ColumnsOf<T> y;
+  float scale;
+  uint64_t dropped_below;
+  uint64_t seed;
+  __device__ void operator()(size_t i, size_t e) const {
+    const uint64_t random = Mix64(seed ^ Mix64(i * y.width + e)) >> 32;
+    y.Set(i, e, random < dropped_below ? 0.0F : y.Get(i, e) * scale);
+  }
+};
+
+template <typename T>
+struct StopRectified {
+  ColumnsOf<T> y;
+  ColumnsOf<T> dy;
+  bool relu;
+  float scale;
+  __device__ void operator()(size_t i, size_t e) const {
+    const bool passes = !relu || y.Get(i, e) > 0.0F;
+    dy.Set(i, e, passes ? dy.Get(i, e) * scale : 0.0F);
+  }
+};
+
+template <typename T>
+struct Gate {
+  ColumnsOf<T> x0;
+  ColumnsOf<T> g;
+  ColumnsOf<T> x;
+  ColumnsOf<T> y;
+  __device__ void operator()(size_t i, size_t e) const {
+    y.Set(i, e, x0.Get(i, e) * g.Get(i, e) + x.Get(i, e));
+  }
+};
+
+template <typename T>
+struct GateBack {
+  ColumnsOf<T> x0;
+  ColumnsOf<T> g;
+  ColumnsOf<T> dy;
+  ColumnsOf<T> dg;
+  ColumnsOf<T> dx0;
+  ColumnsOf<T> dx;
+  __device__ void operator()(size_t i, size_t e) const {
+    const float d = dy.Get(i, e);
+    dg.Set(i, e, d * x0.Get(i, e));
+    dx0.Add(i, e, d * g.Get(i, e));
+    dx.Add(i, e, d);  // may be the same numbers as dx0
+  }
+};
+
+struct Penalise {
+  const float* parameters;
+  float* gradients;
+  size_t row;
+  float scale;
+  __device__ void operator()(size_t i, size_t e) const {
+    gradients[i * row + e] += scale * parameters[i * row + e];
+  }
+};
+
+template <typename T>
+struct Convert {
+  const float* from;
+  T* to;
+  size_t row;
+  __device__ void operator()(size_t i, size_t e) const {
+    to[i * row + e] = Rounded<T>(from[i * row + e]);
+  }
+};
+
+// Numbers without rows, as rows of this many and what is left as one more.
+constexpr size_t kFlatRow = 256;
+template <typename Run>
+void InFlatRows(size_t count, const Run& run) {
+  const size_t rows = count / kFlatRow;
+  if (rows > 0) run(size_t{0}, rows, kFlatRow);
+  if (count % kFlatRow > 0) run(rows * kFlatRow, size_t{1}, count % kFlatRow);
+}
+
+}  // namespace
+
+void GpuCopyColumns(const Exec& exec, size_t samples, const GpuColumns& from,
+                    const GpuColumns& to) {
+  RunTransfer<false>(exec, samples, from, to);
+}
+
+void GpuAddColumns(const Exec& exec, size_t samples, const GpuColumns& from, const GpuColumns& to) {
+  RunTransfer<true>(exec, samples, from, to);
+}
+
+void GpuDropout(const Exec& exec, size_t samples, float share, uint64_t seed, const GpuColumns& y) {
+  WithElement(y.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    const auto below = static_cast<uint64_t>(double{share} * 0x1p32);
+    RunForEachElement(exec, Drop<T>{ColumnsOf<T>(y), 1.0F / (1.0F - share), below, seed}, samples,
+                      y.width);
+  });
+}
+
+void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
+                 const GpuColumns& dy) {
+  if (!relu && scale == 1.0F) return;
+  WithElement(y.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    RunForEachElement(exec, StopRectified<T>{ColumnsOf<T>(y), ColumnsOf<T>(dy), relu, scale},
+                      samples, y.width);
+  });
+}
+
+void GpuGated(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& g,
+              const GpuColumns& x, const GpuColumns& y) {
+  WithElement(x.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    using Of = ColumnsOf<T>;
+    RunForEachElement(exec, Gate<T>{Of(x0), Of(g), Of(x), Of(y)}, samples, x.width);
+  });
+}
+
+void GpuGatedBack(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& g,
+                  const GpuColumns& dy, const GpuColumns& dg, const GpuColumns& dx0,
+                  const GpuColumns& dx) {
+  WithElement(dy.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    using Of = ColumnsOf<T>;
+    RunForEachElement(exec, GateBack<T>{Of(x0), Of(g), Of(dy), Of(dg), Of(dx0), Of(dx)}, samples,
+                      dy.width);
+  });
+}
+
+void GpuAddPenalty(const Exec& exec, size_t count, float scale, const float* parameters,
+                   float* gradients) {
+  InFlatRows(count, [&](size_t begin, size_t rows, size_t width) {
+    RunForEachElement(exec, Penalise{parameters + begin, gradients + begin, width, scale}, rows,
+                      width);
+  });
+}
+
+void GpuConvert(const Exec& exec, const float* from, size_t count, GpuElement type, void* to) {
+  WithElement(type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    InFlatRows(count, [&](size_t begin, size_t rows, size_t width) {
+      RunForEachElement(exec, Convert<T>{from + begin, static_cast<T*>(to) + begin, width}, rows,
+                        width);
+    });
+  });
+}
+
+}  // namespace strata

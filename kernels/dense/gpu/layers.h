@@ -1,0 +1,81 @@
+// What the layers of click models are on a GPU, but for their matrix products (gemm.h). The
+// formulas are those of worker/model/layer_graph.h; sums are fp32 whatever the elements are, and of
+// one order: the same input gives the same bits.
+//
+// Each call enqueues work on the stream of `exec` and waits for nothing. Columns of different types
+// may meet. Functions that end in Back get dy, the gradient of y, and add to dx, the gradient of x,
+// where they do not say that they overwrite it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/dense/gpu/columns.h"
+#include "strata/exec.h"
+
+namespace strata {
+
+void GpuCopyColumns(const Exec& exec, size_t samples, const GpuColumns& from, const GpuColumns& to);
+void GpuAddColumns(const Exec& exec, size_t samples, const GpuColumns& from, const GpuColumns& to);
+
+// Bytes of scratch that sums over the columns of `width` elements take, here and below.
+size_t GpuSumScratchBytes(size_t width);
+// out[e] = the sum over samples of weight[i] * x[i][e]. weights: one column; all are 1 where it has
+// no data.
+void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const GpuColumns& weights,
+                   float* out, void* scratch);
+
+// Drops units as DropoutForward does (kernels/dense/linear.h).
+void GpuDropout(const Exec& exec, size_t samples, float share, uint64_t seed, const GpuColumns& y);
+// dy becomes 0 where relu and y is not above 0, and else dy * scale.
+void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
+                 const GpuColumns& dy);
+
+// y = or += <x, w> + *bias: a linear layer of one output. bias: null is 0.
+void GpuDot(const Exec& exec, size_t samples, const GpuColumns& x, const float* w,
+            const float* bias, const GpuColumns& y, bool adds);
+// dx = or += dy * w.
+void GpuDotBack(const Exec& exec, size_t samples, const float* w, const GpuColumns& dy,
+                const GpuColumns& dx, bool adds);
+
+void GpuInteraction(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
+                    const GpuColumns& y);
+void GpuInteractionBack(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
+                        const GpuColumns& dy, const GpuColumns& dx);
+
+// sums: samples x (x.width / vectors), of the vectors, for the way back.
+void GpuFm(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x, float* sums,
+           const GpuColumns& y);
+void GpuFmBack(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
+               const float* sums, const GpuColumns& dy, const GpuColumns& dx);
+
+// products: <x, w> of each sample, for the way back.
+void GpuCross(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& x,
+              const float* w, const float* b, float* products, const GpuColumns& y);
+// dproducts: <dy, x0> of each sample, with which the sum of x over samples is w's gradient.
+void GpuCrossBack(const Exec& exec, size_t samples, const GpuColumns& x0, const float* w,
+                  const float* products, const GpuColumns& dy, float* dproducts,
+                  const GpuColumns& dx0, const GpuColumns& dx);
+
+// y = x0 * g + x, element by element.
+void GpuGated(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& g,
+              const GpuColumns& x, const GpuColumns& y);
+// dg = dy * x0, dx0 += dy * g, dx += dy.
+void GpuGatedBack(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& g,
+                  const GpuColumns& dy, const GpuColumns& dg, const GpuColumns& dx0,
+                  const GpuColumns& dx);
+
+// dlogits = weight * (sigmoid(logit) - label), and *loss = the sum of weight * cross entropy.
+// losses: scratch of a double a sample.
+void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
+                     const float* labels, const float* weights, const GpuColumns& dlogits,
+                     double* losses, double* loss);
+
+// gradients[i] += scale * parameters[i].
+void GpuAddPenalty(const Exec& exec, size_t count, float scale, const float* parameters,
+                   float* gradients);
+
+// Numbers as elements of the type.
+void GpuConvert(const Exec& exec, const float* from, size_t count, GpuElement type, void* to);
+
+}  // namespace strata

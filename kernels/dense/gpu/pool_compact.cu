@@ -1,0 +1,129 @@
+#include "kernels/dense/gpu/launch.cuh"
+#include "kernels/dense/gpu/pool_compact.h"
+
+namespace strata {
+namespace {
+
+__device__ float WeightOf(const CompactRows& batch, uint32_t key) {
+  return batch.key_weights == nullptr ? 1.0F : batch.key_weights[key];
+}
+
+template <typename T>
+struct Pool {
+  CompactRows batch;
+  size_t row_dim;
+  ColumnsOf<T> to;
+  __device__ void operator()(size_t i, size_t e) const {
+    const size_t bag = i * batch.slots + e / batch.dim;
+    const size_t element = row_dim - batch.dim + e % batch.dim;
+    float sum = 0.0F;
+    if (i >= batch.samples) return to.Set(i, e, sum);
+    for (uint32_t k = batch.offsets[bag]; k < batch.offsets[bag + 1]; ++k) {
+      const float x = batch.rows[batch.index[k] * row_dim + element];
+      sum += batch.key_weights == nullptr ? x : batch.key_weights[k] * x;
+    }
+    to.Set(i, e, sum);
+  }
+};
+
+template <typename T>
+struct PoolWeights {
+  CompactRows batch;
+  size_t row_dim;
+  const float* bias;
+  ColumnsOf<T> y;
+  __device__ void operator()(size_t i, size_t /*one*/) const {
+    float sum = *bias;
+    if (i >= batch.samples) return y.Set(i, 0, sum);
+    const uint32_t end = batch.offsets[(i + 1) * batch.slots];
+    for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
+      sum += WeightOf(batch, k) * batch.rows[batch.index[k] * row_dim];
+    }
+    y.Set(i, 0, sum);
+  }
+};
+
+template <typename V, typename L>
+struct SumPart {
+  CompactRows batch;
+  size_t row_dim;
+  KeysByRow keys;
+  ColumnsOf<V> dvectors;
+  ColumnsOf<L> dlogits;
+  float* partial;
+  __device__ void operator()(size_t part, size_t e) const {
+    const bool is_weight = batch.has_weight && e == 0;
+    const size_t d = e - (batch.has_weight ? 1 : 0);
+    float sum = 0.0F;
+    for (uint32_t n = keys.begins[part]; n < keys.begins[part + 1]; ++n) {
+      const uint32_t key = keys.keys[n];
+      const uint32_t bag = keys.bags[key];
+      float gradient = 0.0F;
+      if (is_weight) {
+        if (dlogits.data != nullptr) gradient = dlogits.Get(bag / batch.slots, 0);
+      } else if (dvectors.data != nullptr) {
+        gradient = dvectors.Get(bag / batch.slots, bag % batch.slots * batch.dim + d);
+      }
+      sum += WeightOf(batch, key) * gradient;
+    }
+    partial[part * row_dim + e] = sum;
+  }
+};
+
+struct JoinRow {
+  CompactRows batch;
+  size_t row_dim;
+  KeysByRow keys;
+  const float* partial;
+  float l2;
+  float* gradients;
+  __device__ void operator()(size_t row, size_t e) const {
+    const uint32_t first = keys.first_parts[row];
+    const uint32_t last = keys.first_parts[row + 1];
+    float sum = 0.0F;
+    for (uint32_t part = first; part < last; ++part) sum += partial[part * row_dim + e];
+    if (l2 != 0.0F) {
+      const auto appears = static_cast<float>(keys.begins[last] - keys.begins[first]);
+      sum += l2 * appears * batch.rows[row * row_dim + e];
+    }
+    gradients[row * row_dim + e] = sum;
+  }
+};
+
+}  // namespace
+
+void GpuPoolCompact(const Exec& exec, size_t samples, const CompactRows& batch,
+                    const GpuColumns& to) {
+  WithElement(to.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    RunForEachElement(exec, Pool<T>{batch, batch.row_dim(), ColumnsOf<T>(to)}, samples,
+                      batch.slots * batch.dim);
+  });
+}
+
+void GpuPoolWeights(const Exec& exec, size_t samples, const CompactRows& batch, const float* bias,
+                    const GpuColumns& y) {
+  WithElement(y.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    RunForEachElement(exec, PoolWeights<T>{batch, batch.row_dim(), bias, ColumnsOf<T>(y)}, samples,
+                      1);
+  });
+}
+
+void GpuRowGradients(const Exec& exec, const CompactRows& batch, const KeysByRow& keys,
+                     const GpuColumns& dvectors, const GpuColumns& dlogits, float l2,
+                     float* partial, float* gradients) {
+  const size_t row_dim = batch.row_dim();
+  WithElements(dvectors.type, dlogits.type, [&](auto of_vectors, auto of_logits) {
+    using V = typename decltype(of_vectors)::type;
+    using L = typename decltype(of_logits)::type;
+    RunForEachElement(
+        exec,
+        SumPart<V, L>{batch, row_dim, keys, ColumnsOf<V>(dvectors), ColumnsOf<L>(dlogits), partial},
+        keys.parts, row_dim);
+  });
+  RunForEachElement(exec, JoinRow{batch, row_dim, keys, partial, l2, gradients}, keys.rows,
+                    row_dim);
+}
+
+}  // namespace strata

@@ -1,0 +1,57 @@
+// Pooling of rows that lie side by side in a GPU's memory, as they came from a store: one for each
+// distinct key of a batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/dense/gpu/columns.h"
+#include "strata/exec.h"
+
+namespace strata {
+
+// A batch's keys on the GPU, as compressed sparse rows (kernels/sparse/pooling.h), and the rows of
+// the distinct ones. A row's first element is a single weight where has_weight, and its vector
+// follows.
+struct CompactRows {
+  size_t samples = 0;
+  size_t slots = 0;
+  size_t dim = 0;  // of the vector
+  bool has_weight = false;
+  const uint32_t* offsets = nullptr;   // samples * slots + 1
+  const uint32_t* index = nullptr;     // by key: its row
+  const float* key_weights = nullptr;  // by key; null: all are 1
+  const float* rows = nullptr;
+
+  size_t row_dim() const { return dim + (has_weight ? 1 : 0); }
+};
+
+// The keys' vectors, weighted and summed in key order; `to` has slots * dim columns. Of more
+// samples than the batch has, the others have no keys; here and below.
+void GpuPoolCompact(const Exec& exec, size_t samples, const CompactRows& batch,
+                    const GpuColumns& to);
+
+// y = *bias + the sum of the keys' single weights, in key order.
+void GpuPoolWeights(const Exec& exec, size_t samples, const CompactRows& batch, const float* bias,
+                    const GpuColumns& y);
+
+// Which keys have a row, in parts of at most kRowPartKeys: part p is keys[begins[p]] to
+// keys[begins[p + 1] - 1], and row r has the parts first_parts[r] to first_parts[r + 1] - 1.
+inline constexpr size_t kRowPartKeys = 64;
+struct KeysByRow {
+  size_t rows = 0;
+  size_t parts = 0;
+  const uint32_t* keys = nullptr;         // numbers of keys of the batch, ascending within a row
+  const uint32_t* begins = nullptr;       // parts + 1
+  const uint32_t* first_parts = nullptr;  // rows + 1
+  const uint32_t* bags = nullptr;         // by key: sample * slots + slot
+};
+
+// gradients (rows x row_dim) = the sums over each row's keys of their weight times the gradient of
+// their vector in dvectors, or of the sample's logit in dlogits; where l2 is not 0, + l2 * row for
+// each of its keys. partial: parts x row_dim. dvectors or dlogits without data: there are none.
+void GpuRowGradients(const Exec& exec, const CompactRows& batch, const KeysByRow& keys,
+                     const GpuColumns& dvectors, const GpuColumns& dlogits, float l2,
+                     float* partial, float* gradients);
+
+}  // namespace strata

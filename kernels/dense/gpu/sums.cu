@@ -1,0 +1,279 @@
+// Layers that are sums over a sample's elements, and sums over samples.
+#include "kernels/core/math.h"
+#include "kernels/dense/gpu/launch.cuh"
+#include "kernels/dense/gpu/layers.h"
+
+namespace strata {
+namespace {
+
+constexpr uint32_t kSumParts = 64;  // that the samples of a sum are divided into
+
+// Columns tile * 32 and on, of the samples of a part; a block is both.
+template <typename T, typename W>
+__global__ void __launch_bounds__(kLayerThreads)
+    SumParts(const ColumnsOf<T> x, const ColumnsOf<W> weights, size_t samples, float* parts) {
+  __shared__ float of_rows[kBlockRows][kRowThreads];
+  const uint32_t row = threadIdx.x / kRowThreads;
+  const uint32_t lane = threadIdx.x % kRowThreads;
+  const uint32_t part = blockIdx.x % kSumParts;
+  const size_t e = size_t{blockIdx.x / kSumParts} * kRowThreads + lane;
+  const size_t begin = samples * part / kSumParts;
+  const size_t end = samples * (part + 1) / kSumParts;
+  float sum = 0.0F;
+  if (e < x.width) {
+    for (size_t i = begin + row; i < end; i += kBlockRows) {
+      const float weight = weights.data == nullptr ? 1.0F : weights.Get(i, 0);
+      sum = fmaf(weight, x.Get(i, e), sum);
+    }
+  }
+  of_rows[row][lane] = sum;
+  __syncthreads();
+  if (row != 0 || e >= x.width) return;
+  for (uint32_t other = 1; other < kBlockRows; ++other) sum += of_rows[other][lane];
+  parts[part * x.width + e] = sum;
+}
+
+struct JoinParts {
+  const float* parts;
+  float* out;
+  size_t width;
+  __device__ void operator()(size_t /*one*/, size_t e) const {
+    float sum = 0.0F;
+    for (uint32_t part = 0; part < kSumParts; ++part) sum += parts[part * width + e];
+    out[e] = sum;
+  }
+};
+
+template <typename X, typename Y>
+struct Dot {
+  ColumnsOf<X> x;
+  const float* w;
+  const float* bias;
+  ColumnsOf<Y> y;
+  bool adds;
+  __device__ void operator()(size_t i) const {
+    float sum = 0.0F;
+    for (size_t e = LaneOfWarp(); e < x.width; e += 32) sum = fmaf(x.Get(i, e), w[e], sum);
+    sum = WarpSum(sum);
+    if (LaneOfWarp() != 0) return;
+    if (bias != nullptr) sum += *bias;
+    y.Set(i, 0, adds ? y.Get(i, 0) + sum : sum);
+  }
+};
+
+template <typename X, typename Y>
+struct DotBack {
+  const float* w;
+  ColumnsOf<Y> dy;
+  ColumnsOf<X> dx;
+  bool adds;
+  __device__ void operator()(size_t i, size_t e) const {
+    const float d = dy.Get(i, 0) * w[e];
+    dx.Set(i, e, adds ? dx.Get(i, e) + d : d);
+  }
+};
+
+template <typename X, typename Y>
+struct Fm {
+  ColumnsOf<X> x;
+  uint32_t vectors;
+  size_t dim;
+  float* sums;
+  ColumnsOf<Y> y;
+  __device__ void operator()(size_t i) const {
+    float pairs = 0.0F;
+    for (size_t d = LaneOfWarp(); d < dim; d += 32) {
+      float sum = 0.0F;
+      float squares = 0.0F;
+      for (uint32_t v = 0; v < vectors; ++v) {
+        const float element = x.Get(i, v * dim + d);
+        sum += element;
+        squares = fmaf(element, element, squares);
+      }
+      sums[i * dim + d] = sum;
+      pairs += 0.5F * (sum * sum - squares);
+    }
+    pairs = WarpSum(pairs);
+    if (LaneOfWarp() == 0) y.Set(i, 0, pairs);
+  }
+};
+
+template <typename X, typename Y>
+struct FmBack {
+  ColumnsOf<X> x;
+  size_t dim;
+  const float* sums;
+  ColumnsOf<Y> dy;
+  ColumnsOf<X> dx;
+  __device__ void operator()(size_t i, size_t e) const {
+    dx.Add(i, e, dy.Get(i, 0) * (sums[i * dim + e % dim] - x.Get(i, e)));
+  }
+};
+
+template <typename T>
+struct Cross {
+  ColumnsOf<T> x0;
+  ColumnsOf<T> x;
+  const float* w;
+  const float* b;
+  float* products;
+  ColumnsOf<T> y;
+  __device__ void operator()(size_t i) const {
+    float product = 0.0F;
+    for (size_t e = LaneOfWarp(); e < x.width; e += 32) product = fmaf(x.Get(i, e), w[e], product);
+    product = WarpSum(product);
+    if (LaneOfWarp() == 0) products[i] = product;
+    for (size_t e = LaneOfWarp(); e < x.width; e += 32) {
+      y.Set(i, e, fmaf(x0.Get(i, e), product, b[e] + x.Get(i, e)));
+    }
+  }
+};
+
+template <typename T>
+struct CrossBack {
+  ColumnsOf<T> x0;
+  const float* w;
+  const float* products;
+  ColumnsOf<T> dy;
+  float* dproducts;
+  ColumnsOf<T> dx0;
+  ColumnsOf<T> dx;
+  __device__ void operator()(size_t i) const {
+    float dproduct = 0.0F;
+    for (size_t e = LaneOfWarp(); e < dy.width; e += 32) {
+      dproduct = fmaf(dy.Get(i, e), x0.Get(i, e), dproduct);
+    }
+    dproduct = WarpSum(dproduct);
+    if (LaneOfWarp() == 0) dproducts[i] = dproduct;
+    for (size_t e = LaneOfWarp(); e < dy.width; e += 32) {
+      const float d = dy.Get(i, e);
+      dx0.Add(i, e, d * products[i]);
+      dx.Add(i, e, fmaf(dproduct, w[e], d));  // may be the same numbers as dx0
+    }
+  }
+};
+
+template <typename T>
+struct Entropy {
+  ColumnsOf<T> logits;
+  const float* labels;
+  const float* weights;
+  ColumnsOf<T> dlogits;
+  double* losses;
+  __device__ void operator()(size_t i, size_t /*one*/) const {
+    const double z = logits.Get(i, 0);
+    const double weight = weights[i];
+    losses[i] = weight * (math::Softplus(z) - z * labels[i]);
+    dlogits.Set(i, 0, static_cast<float>(weight * (math::Sigmoid(z) - labels[i])));
+  }
+};
+
+constexpr uint32_t kLossThreads = 512;
+__global__ void __launch_bounds__(kLossThreads)
+    SumLosses(const double* losses, size_t samples, double* loss) {
+  __shared__ double sums[kLossThreads];
+  double sum = 0;
+  for (size_t i = threadIdx.x; i < samples; i += kLossThreads) sum += losses[i];
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (uint32_t half = kLossThreads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *loss = sums[0];
+}
+
+}  // namespace
+
+size_t GpuSumScratchBytes(size_t width) { return kSumParts * width * sizeof(float); }
+
+void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const GpuColumns& weights,
+                   float* out, void* scratch) {
+  if (x.width == 0) return;
+  auto* const parts = static_cast<float*>(scratch);
+  const auto tiles = static_cast<uint32_t>((x.width + kRowThreads - 1) / kRowThreads);
+  WithElements(x.type, weights.type, [&](auto of_x, auto of_weights) {
+    using T = typename decltype(of_x)::type;
+    using W = typename decltype(of_weights)::type;
+    const ColumnsOf<T> columns(x);
+    const ColumnsOf<W> weight(weights);
+    SumParts<T, W>
+        <<<tiles * kSumParts, kLayerThreads, 0, StreamOf(exec)>>>(columns, weight, samples, parts);
+  });
+  RunForEachElement(exec, JoinParts{parts, out, x.width}, 1, x.width);
+}
+
+void GpuDot(const Exec& exec, size_t samples, const GpuColumns& x, const float* w,
+            const float* bias, const GpuColumns& y, bool adds) {
+  WithElements(x.type, y.type, [&](auto of_x, auto of_y) {
+    using X = typename decltype(of_x)::type;
+    using Y = typename decltype(of_y)::type;
+    RunForEachSample(exec, Dot<X, Y>{ColumnsOf<X>(x), w, bias, ColumnsOf<Y>(y), adds}, samples);
+  });
+}
+
+void GpuDotBack(const Exec& exec, size_t samples, const float* w, const GpuColumns& dy,
+                const GpuColumns& dx, bool adds) {
+  WithElements(dx.type, dy.type, [&](auto of_x, auto of_y) {
+    using X = typename decltype(of_x)::type;
+    using Y = typename decltype(of_y)::type;
+    RunForEachElement(exec, DotBack<X, Y>{w, ColumnsOf<Y>(dy), ColumnsOf<X>(dx), adds}, samples,
+                      dx.width);
+  });
+}
+
+void GpuFm(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x, float* sums,
+           const GpuColumns& y) {
+  WithElements(x.type, y.type, [&](auto of_x, auto of_y) {
+    using X = typename decltype(of_x)::type;
+    using Y = typename decltype(of_y)::type;
+    const size_t dim = x.width / vectors;
+    RunForEachSample(exec, Fm<X, Y>{ColumnsOf<X>(x), vectors, dim, sums, ColumnsOf<Y>(y)}, samples);
+  });
+}
+
+void GpuFmBack(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
+               const float* sums, const GpuColumns& dy, const GpuColumns& dx) {
+  WithElements(x.type, dy.type, [&](auto of_x, auto of_y) {
+    using X = typename decltype(of_x)::type;
+    using Y = typename decltype(of_y)::type;
+    const size_t dim = x.width / vectors;
+    RunForEachElement(exec,
+                      FmBack<X, Y>{ColumnsOf<X>(x), dim, sums, ColumnsOf<Y>(dy), ColumnsOf<X>(dx)},
+                      samples, x.width);
+  });
+}
+
+void GpuCross(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& x,
+              const float* w, const float* b, float* products, const GpuColumns& y) {
+  WithElement(x.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    using Of = ColumnsOf<T>;
+    RunForEachSample(exec, Cross<T>{Of(x0), Of(x), w, b, products, Of(y)}, samples);
+  });
+}
+
+void GpuCrossBack(const Exec& exec, size_t samples, const GpuColumns& x0, const float* w,
+                  const float* products, const GpuColumns& dy, float* dproducts,
+                  const GpuColumns& dx0, const GpuColumns& dx) {
+  WithElement(dy.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    using Of = ColumnsOf<T>;
+    RunForEachSample(exec, CrossBack<T>{Of(x0), w, products, Of(dy), dproducts, Of(dx0), Of(dx)},
+                     samples);
+  });
+}
+
+void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
+                     const float* labels, const float* weights, const GpuColumns& dlogits,
+                     double* losses, double* loss) {
+  WithElement(logits.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    RunForEachElement(
+        exec, Entropy<T>{ColumnsOf<T>(logits), labels, weights, ColumnsOf<T>(dlogits), losses},
+        samples, 1);
+  });
+  SumLosses<<<1, kLossThreads, 0, StreamOf(exec)>>>(losses, samples, loss);
+}
+
+}  // namespace strata

@@ -1,0 +1,160 @@
+// Networks on a GPU beside the formulas in double precision and those on the CPU.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/support/device_memory.cuh"
+#include "tests/worker/model/reference_graph.h"
+#include "worker/model/model_shape.h"
+#include "worker/model/network.h"
+
+namespace strata {
+namespace {
+
+class GpuNetwork : public testing::Test {
+ protected:
+  void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+};
+
+std::vector<ModelShape> GpuShapes() {
+  return {
+      {ModelKind::kLogistic, 0, {}, 4, 3},
+      {ModelKind::kFm, 4, {}, 3, 2},
+      {ModelKind::kFm, 40, {}, 2, 0},
+      {ModelKind::kDeepFm, 4, {7, 5}, 3, 2},
+      {ModelKind::kDeepFm, 8, {16, 1}, 3, 1},
+      {ModelKind::kWideDeep, 3, {6}, 2, 0},
+      {ModelKind::kDlrm, 4, {9, 6}, 3, 2, {5, 4}},
+      {ModelKind::kDlrm, 16, {24, 8}, 5, 13, {32, 16}},
+      {ModelKind::kDcn, 3, {6, 4}, 3, 2, {}, 2},
+      {ModelKind::kDcnV2, 3, {6, 4}, 3, 2, {}, 2, 4},
+      {ModelKind::kDcnV2, 8, {16}, 3, 2, {8}, 3, 5},
+  };
+}
+
+struct Pass {
+  double loss = 0;
+  std::vector<float> rows;
+  std::vector<float> parameters;
+  std::vector<float> logits;
+};
+
+Pass TrainOnce(Network* network, const GraphExample& example,
+               const Regularisation& regularisation) {
+  Pass pass;
+  pass.rows.resize(example.rows.size());
+  pass.parameters.resize(example.parameters.size());
+  pass.logits.resize(example.batch.samples);
+  const Result<double> loss =
+      network->Train(example.input(), regularisation, {pass.rows, pass.parameters, pass.logits});
+  EXPECT_TRUE(loss.ok()) << loss.status().ToString();
+  if (loss.ok()) pass.loss = *loss;
+  return pass;
+}
+
+// The distance of two vectors, as a share of the second one's length.
+double Distance(const std::vector<float>& found, const std::vector<float>& expected) {
+  double apart = 0;
+  double length = 1e-12;
+  for (size_t i = 0; i < found.size(); ++i) {
+    apart += std::pow(double{found[i]} - expected[i], 2);
+    length += std::pow(double{expected[i]}, 2);
+  }
+  return std::sqrt(apart / length);
+}
+
+// What differs is the order of sums, and the precision.
+void ExpectClose(const Pass& found, const Pass& expected, double tolerance) {
+  EXPECT_NEAR(found.loss, expected.loss, tolerance * (1 + std::abs(expected.loss)));
+  EXPECT_LT(Distance(found.logits, expected.logits), tolerance);
+  EXPECT_LT(Distance(found.rows, expected.rows), tolerance);
+  EXPECT_LT(Distance(found.parameters, expected.parameters), tolerance);
+}
+
+TEST_F(GpuNetwork, LogitsAgreeWithTheFormula) {
+  for (const ModelShape& shape : GpuShapes()) {
+    SCOPED_TRACE(ModelKindName(shape.kind));
+    const GraphExample example(GraphOf(shape).spec(), 17, 1, /*weighted=*/shape.slots % 2 == 0);
+    const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32);
+    ASSERT_TRUE(network.ok()) << network.status().ToString();
+    std::vector<float> logits(17);
+    const Status scored = (*network)->Score(example.input(), logits);
+    ASSERT_TRUE(scored.ok()) << scored.ToString();
+    for (size_t i = 0; i < logits.size(); ++i) {
+      EXPECT_NEAR(logits[i], example.Logit(i), 1e-4 * (1 + std::abs(example.Logit(i)))) << i;
+    }
+  }
+}
+
+TEST_F(GpuNetwork, TrainsAsTheCpuDoes) {
+  const std::pair<GemmPrecision, double> precisions[] = {
+      {GemmPrecision::kFp32, 2e-5}, {GemmPrecision::kTf32, 5e-3}, {GemmPrecision::kBf16, 0.12}};
+  for (const ModelShape& shape : GpuShapes()) {
+    SCOPED_TRACE(ModelKindName(shape.kind));
+    // Some rows have more keys than a part of a sum.
+    const GraphExample example(GraphOf(shape).spec(), kGpuIsEmulated ? 150 : 1500, 2,
+                               /*weighted=*/shape.slots % 2 == 1);
+    const auto on_cpu = MakeCpuNetwork(GraphOf(shape), 1);
+    const Regularisation regularisation{.l2 = 0.01F};
+    const Pass expected = TrainOnce(on_cpu.get(), example, regularisation);
+    for (const auto& [precision, tolerance] : precisions) {
+      SCOPED_TRACE(static_cast<int>(precision));
+      const auto network = MakeGpuNetwork(GraphOf(shape), 0, precision);
+      ASSERT_TRUE(network.ok()) << network.status().ToString();
+      ExpectClose(TrainOnce(network->get(), example, regularisation), expected, tolerance);
+    }
+  }
+}
+
+// Units are dropped by the same seeds.
+TEST_F(GpuNetwork, DropsTheUnitsThatTheCpuDrops) {
+  const ModelShape shape{ModelKind::kDeepFm, 4, {32, 16}, 3, 2};
+  const GraphExample example(GraphOf(shape).spec(), 60, 3);
+  const auto on_cpu = MakeCpuNetwork(GraphOf(shape), 1);
+  const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32);
+  ASSERT_TRUE(network.ok());
+  const Regularisation dropped{.dropout = 0.4F, .dropout_seed = 77};
+  ExpectClose(TrainOnce(network->get(), example, dropped),
+              TrainOnce(on_cpu.get(), example, dropped), 2e-5);
+}
+
+// A pass leaves nothing behind for the next one, which may be of another size.
+TEST_F(GpuNetwork, PassesRepeatToTheBit) {
+  for (const ModelShape& shape : GpuShapes()) {
+    for (const GemmPrecision precision : {GemmPrecision::kFp32, GemmPrecision::kBf16}) {
+      const GraphExample example(GraphOf(shape).spec(), 40, 3);
+      const GraphExample other(GraphOf(shape).spec(), 70, 4);
+      const auto network = MakeGpuNetwork(GraphOf(shape), 0, precision);
+      ASSERT_TRUE(network.ok());
+      const Pass first = TrainOnce(network->get(), example, {});
+      (void)TrainOnce(network->get(), other, {.l2 = 1});
+      std::vector<float> scores(70);
+      ASSERT_TRUE((*network)->Score(other.input(), scores).ok());
+      const Pass again = TrainOnce(network->get(), example, {});
+      EXPECT_EQ(first.loss, again.loss);
+      EXPECT_EQ(first.rows, again.rows) << ModelKindName(shape.kind);
+      EXPECT_EQ(first.parameters, again.parameters) << ModelKindName(shape.kind);
+    }
+  }
+}
+
+TEST_F(GpuNetwork, EmptyBatchesGiveNoGradient) {
+  const ModelShape shape{ModelKind::kDeepFm, 4, {8}, 3, 2};
+  const GraphExample example(GraphOf(shape).spec(), 0, 3);
+  const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32);
+  ASSERT_TRUE(network.ok());
+  const Pass pass = TrainOnce(network->get(), example, {.l2 = 1});
+  EXPECT_EQ(pass.loss, 0);
+  EXPECT_EQ(pass.parameters, std::vector<float>(pass.parameters.size(), 0.0F));
+  EXPECT_TRUE((*network)->Score(example.input(), {}).ok());
+}
+
+TEST_F(GpuNetwork, AGpuThatIsNotThereIsNotFound) {
+  const ModelShape shape{ModelKind::kLogistic, 0, {}, 1, 0};
+  const auto network = MakeGpuNetwork(GraphOf(shape), 99, GemmPrecision::kFp32);
+  EXPECT_EQ(network.status().code(), StatusCode::kNotFound) << network.status().ToString();
+}
+
+}  // namespace
+}  // namespace strata

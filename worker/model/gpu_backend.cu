@@ -1,0 +1,378 @@
+#include <algorithm>
+
+#include "storage/gpu/gpu_calls.cuh"
+#include "worker/model/gpu_backend.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kAlign = 8;  // elements: 16 bytes of bf16
+
+size_t Aligned(size_t count) { return (count + kAlign - 1) / kAlign * kAlign; }
+
+template <typename T>
+Status Upload(const Exec& exec, std::span<const T> from, DeviceBuffer* to) {
+  STRATA_TRY(to->ReserveFor<T>(std::max<size_t>(from.size(), 1)));
+  if (!from.empty()) CopyUp(exec, from, to->as<T>());
+  return {};
+}
+
+GemmOperand OperandOf(const GpuColumns& columns, bool transposed = false) {
+  return {columns.data, columns.stride, transposed};
+}
+
+}  // namespace
+
+GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGraph& graph)
+    : exec_(exec),
+      precision_(precision),
+      element_(precision == GemmPrecision::kBf16 ? GpuElement::kBf16 : GpuElement::kFp32),
+      graph_(graph) {
+  for (const GraphLayer& layer : graph.layers()) {
+    const LayerParameters& its = layer.parameters;
+    for (const ParameterRange& range : {its.weights, its.second_weights, its.biases}) {
+      if (range.count == 0) continue;
+      places_[range.at] = parameters_;
+      parameters_ += Aligned(range.count);
+    }
+  }
+  host_parameters_.resize(parameters_);
+}
+
+Status GpuBackend::Make() {
+  STRATA_ASSIGN(gemm_, MakeGpuGemm(exec_, precision_));
+  size_t widest = 1;
+  for (const GraphValue& value : graph_.values()) widest = std::max<size_t>(widest, value.width);
+  STRATA_TRY(sum_scratch_.Reserve(GpuSumScratchBytes(widest)));
+  STRATA_TRY(fp32_parameters_.ReserveFor<float>(parameters_));
+  STRATA_TRY(parameter_gradients_.ReserveFor<float>(parameters_));
+  if (element_ == GpuElement::kBf16) STRATA_TRY(bf16_parameters_.ReserveFor<uint16_t>(parameters_));
+  return {};
+}
+
+size_t GpuBackend::PlaceOf(const ParameterRange& range) const {
+  return range.count == 0 ? 0 : places_.at(range.at);
+}
+const float* GpuBackend::Fp32(const ParameterRange& range) const {
+  return fp32_parameters_.as<float>() + PlaceOf(range);
+}
+const void* GpuBackend::Operand(const ParameterRange& range) const {
+  if (element_ == GpuElement::kFp32) return Fp32(range);
+  return bf16_parameters_.as<uint16_t>() + PlaceOf(range);
+}
+float* GpuBackend::GradientOf(const ParameterRange& range) const {
+  return parameter_gradients_.as<float>() + PlaceOf(range);
+}
+
+void GpuBackend::Sum(size_t samples, const Columns& x, const Columns& weights,
+                     const ParameterRange& to) const {
+  GpuSumColumns(exec_, samples, x, weights, GradientOf(to), sum_scratch_.as<float>());
+}
+
+Status GpuBackend::Set(const NetworkInput& input, size_t samples) {
+  const Batch& batch = input.batch;
+  samples_ = samples;
+  for (const GraphLayer& layer : graph_.layers()) {
+    const LayerParameters& its = layer.parameters;
+    for (const ParameterRange& range : {its.weights, its.second_weights, its.biases}) {
+      std::ranges::copy(input.parameters.subspan(range.at, range.count),
+                        host_parameters_.begin() + static_cast<ptrdiff_t>(PlaceOf(range)));
+    }
+  }
+  CopyUp(exec_, std::span<const float>(host_parameters_), fp32_parameters_.as<float>());
+  if (element_ == GpuElement::kBf16) {
+    GpuConvert(exec_, fp32_parameters_.as<float>(), parameters_, element_,
+               bf16_parameters_.as<uint16_t>());
+  }
+  STRATA_TRY(Upload<uint32_t>(exec_, batch.offsets, &offsets_));
+  STRATA_TRY(Upload<uint32_t>(exec_, input.unique.index, &index_));
+  STRATA_TRY(Upload<float>(exec_, batch.key_weights, &key_weights_));
+  STRATA_TRY(Upload<float>(exec_, input.rows, &rows_));
+  STRATA_TRY(Upload<float>(exec_, batch.dense, &features_));
+  STRATA_TRY(Upload<float>(exec_, batch.labels, &labels_));
+  STRATA_TRY(Upload<float>(exec_, batch.weights, &weights_));
+  STRATA_TRY(losses_.ReserveFor<double>(samples + 1));
+  batch_ = {.samples = batch.samples,
+            .slots = batch.slots,
+            .dim = graph_.spec().embedding_dim,
+            .has_weight = graph_.has_key_weights(),
+            .offsets = offsets_.as<uint32_t>(),
+            .index = index_.as<uint32_t>(),
+            .key_weights = batch.key_weights.empty() ? nullptr : key_weights_.as<float>(),
+            .rows = rows_.as<float>()};
+  dlogits_ = {};
+  return SetKeysByRow(batch, input.unique);
+}
+
+// A counting sort of the keys by their rows.
+Status GpuBackend::SetKeysByRow(const Batch& batch, const UniqueKeys& unique) {
+  const size_t keys = unique.index.size();
+  const size_t rows = unique.keys.size();
+  std::vector<uint32_t> starts(rows + 1);
+  for (const uint32_t row : unique.index) ++starts[row + 1];
+  std::vector<uint32_t> first_parts = {0};
+  std::vector<uint32_t> begins = {0};
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t end = size_t{starts[row]} + starts[row + 1];
+    for (size_t at = starts[row]; at < end;) {
+      at = std::min(at + kRowPartKeys, end);
+      begins.push_back(static_cast<uint32_t>(at));
+    }
+    starts[row + 1] = static_cast<uint32_t>(end);
+    first_parts.push_back(static_cast<uint32_t>(begins.size() - 1));
+  }
+  // One array, so that it is one copy: keys by row, bags, begins, first parts.
+  host_keys_.resize(2 * keys + begins.size() + first_parts.size());
+  const auto by_row = std::span(host_keys_).first(keys);
+  const auto bags = std::span(host_keys_).subspan(keys, keys);
+  for (uint32_t key = 0; key < keys; ++key) by_row[starts[unique.index[key]]++] = key;
+  for (uint32_t bag = 0; bag + 1 < batch.offsets.size(); ++bag) {
+    std::fill(bags.begin() + batch.offsets[bag], bags.begin() + batch.offsets[bag + 1], bag);
+  }
+  std::ranges::copy(
+      first_parts,
+      std::ranges::copy(begins, host_keys_.begin() + static_cast<ptrdiff_t>(2 * keys)).out);
+  STRATA_TRY(Upload<uint32_t>(exec_, host_keys_, &by_row_));
+  const auto* const all = by_row_.as<uint32_t>();
+  keys_ = {.rows = rows,
+           .parts = begins.size() - 1,
+           .keys = all,
+           .begins = all + 2 * keys,
+           .first_parts = all + 2 * keys + begins.size(),
+           .bags = all + keys};
+  const size_t row_dim = batch_.row_dim();
+  STRATA_TRY(partial_.ReserveFor<float>(std::max<size_t>(keys_.parts * row_dim, 1)));
+  return row_gradients_.ReserveFor<float>(std::max<size_t>(rows * row_dim, 1));
+}
+
+void GpuBackend::FillInputs(const Columns& dense, const Columns& embeddings) {
+  dense_ = dense;
+  const Columns features{features_.data(), dense.width, dense.width, GpuElement::kFp32};
+  GpuCopyColumns(exec_, batch_.samples, features, dense);
+  if (graph_.has_embeddings()) GpuPoolCompact(exec_, samples_, batch_, embeddings);
+}
+
+Status GpuBackend::Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const {
+  const GpuElement type = is_of_logit ? GpuElement::kFp32 : element_;
+  const size_t stride = is_of_logit ? width : Aligned(width);
+  STRATA_TRY(buffer->memory_.Reserve(std::max<size_t>(samples * stride, 1) * BytesOf(type)));
+  buffer->all_ = {buffer->memory_.data(), stride, width, type};
+  buffer->samples_ = samples;
+  return {};
+}
+
+void GpuBackend::Clear(Buffer* buffer) const {
+  const Columns& all = buffer->all_;
+  strata::Clear(exec_, all.data, buffer->samples_ * all.stride * BytesOf(all.type));
+}
+
+namespace {
+
+// Of a layer that gives one number, which is no matter for a matrix product.
+bool IsDot(Activation activation, const GpuColumns& y) {
+  return y.width == 1 && activation == Activation::kNone;
+}
+
+}  // namespace
+
+Status GpuBackend::Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
+                          Activation activation, const Columns& y) {
+  if (IsDot(activation, y)) {
+    GpuDot(exec_, samples, x, Fp32(parameters.weights), Fp32(parameters.biases), y, false);
+    return {};
+  }
+  return Multiply({.m = samples,
+                   .n = y.width,
+                   .k = x.width,
+                   .a = OperandOf(x),
+                   .b = {Operand(parameters.weights), y.width},
+                   .c = y.data,
+                   .c_stride = y.stride,
+                   .relu = activation == Activation::kRelu,
+                   .bias = Operand(parameters.biases)});
+}
+
+Status GpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
+                              Activation activation, float dropout, const Columns& y,
+                              const Columns& dy, const Columns& dx, bool adds) {
+  GpuReluBack(exec_, samples, activation == Activation::kRelu, 1.0F / (1.0F - dropout), y, dy);
+  Sum(samples, dy, {}, parameters.biases);
+  if (IsDot(activation, y)) {
+    Sum(samples, x, dy, parameters.weights);
+    if (dx.data != nullptr) {
+      GpuDotBack(exec_, samples, Fp32(parameters.weights), dy, dx, adds);
+    }
+    return {};
+  }
+  STRATA_TRY(Multiply({.m = x.width,
+                       .n = dy.width,
+                       .k = samples,
+                       .a = OperandOf(x, true),
+                       .b = OperandOf(dy),
+                       .c = GradientOf(parameters.weights),
+                       .c_stride = dy.width,
+                       .c_is_fp32 = true}));
+  if (dx.data == nullptr) return {};
+  return Multiply({.m = samples,
+                   .n = x.width,
+                   .k = dy.width,
+                   .a = OperandOf(dy),
+                   .b = {Operand(parameters.weights), dy.width, true},
+                   .c = dx.data,
+                   .c_stride = dx.stride,
+                   .adds = adds});
+}
+
+Status GpuBackend::Cross(size_t samples, const Columns& x0, const Columns& x,
+                         const LayerParameters& parameters, Buffer* kept, const Columns& y) const {
+  STRATA_TRY(Resize(samples, 2, true, kept));  // of both ways
+  GpuCross(exec_, samples, x0, x, Fp32(parameters.weights), Fp32(parameters.biases), kept->fp32(),
+           y);
+  return {};
+}
+
+Status GpuBackend::CrossBack(size_t samples, const Columns& x0, const Columns& x,
+                             const LayerParameters& parameters, Buffer& kept, const Columns& dy,
+                             const Columns& dx0, const Columns& dx) {
+  float* const dproducts = kept.fp32() + samples;
+  Sum(samples, dy, {}, parameters.biases);
+  GpuCrossBack(exec_, samples, x0, Fp32(parameters.weights), kept.fp32(), dy, dproducts, dx0, dx);
+  Sum(samples, x, {dproducts, 1, 1, GpuElement::kFp32}, parameters.weights);
+  return {};
+}
+
+Status GpuBackend::LowRankCross(size_t samples, size_t rank, const Columns& x0, const Columns& x,
+                                const LayerParameters& parameters, Buffer* kept, const Columns& y) {
+  STRATA_TRY(Resize(samples, Aligned(rank) + x.width, false, kept));
+  const Columns projected = kept->From(0, rank);
+  const Columns gates = kept->From(Aligned(rank), x.width);
+  STRATA_TRY(Multiply({.m = samples,
+                       .n = rank,
+                       .k = x.width,
+                       .a = OperandOf(x),
+                       .b = {Operand(parameters.weights), rank},
+                       .c = projected.data,
+                       .c_stride = projected.stride}));
+  STRATA_TRY(Multiply({.m = samples,
+                       .n = x.width,
+                       .k = rank,
+                       .a = OperandOf(projected),
+                       .b = {Operand(parameters.second_weights), x.width},
+                       .c = gates.data,
+                       .c_stride = gates.stride,
+                       .bias = Operand(parameters.biases)}));
+  GpuGated(exec_, samples, x0, gates, x, y);
+  return {};
+}
+
+Status GpuBackend::LowRankCrossBack(size_t samples, size_t rank, const Columns& x0,
+                                    const Columns& x, const LayerParameters& parameters,
+                                    Buffer& kept, const Columns& dy, const Columns& dx0,
+                                    const Columns& dx) {
+  const Columns projected = kept.From(0, rank);
+  const Columns gates = kept.From(Aligned(rank), x.width);
+  STRATA_TRY(Resize(samples, x.width, false, &dgates_));
+  STRATA_TRY(Resize(samples, rank, false, &dprojected_));
+  const Columns dgates = dgates_.From(0, x.width);
+  const Columns dprojected = dprojected_.From(0, rank);
+  GpuGatedBack(exec_, samples, x0, gates, dy, dgates, dx0, dx);
+  Sum(samples, dgates, {}, parameters.biases);
+  STRATA_TRY(Multiply({.m = rank,
+                       .n = x.width,
+                       .k = samples,
+                       .a = OperandOf(projected, true),
+                       .b = OperandOf(dgates),
+                       .c = GradientOf(parameters.second_weights),
+                       .c_stride = x.width,
+                       .c_is_fp32 = true}));
+  STRATA_TRY(Multiply({.m = samples,
+                       .n = rank,
+                       .k = x.width,
+                       .a = OperandOf(dgates),
+                       .b = {Operand(parameters.second_weights), x.width, true},
+                       .c = dprojected.data,
+                       .c_stride = dprojected.stride}));
+  STRATA_TRY(Multiply({.m = x.width,
+                       .n = rank,
+                       .k = samples,
+                       .a = OperandOf(x, true),
+                       .b = OperandOf(dprojected),
+                       .c = GradientOf(parameters.weights),
+                       .c_stride = rank,
+                       .c_is_fp32 = true}));
+  return Multiply({.m = samples,
+                   .n = x.width,
+                   .k = rank,
+                   .a = OperandOf(dprojected),
+                   .b = {Operand(parameters.weights), rank, true},
+                   .c = dx.data,
+                   .c_stride = dx.stride,
+                   .adds = true});
+}
+
+Status GpuBackend::Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer* kept,
+                      const Columns& y) const {
+  STRATA_TRY(Resize(samples, x.width / vectors, true, kept));
+  GpuFm(exec_, samples, vectors, x, kept->fp32(), y);
+  return {};
+}
+
+void GpuBackend::Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const {
+  GpuPoolWeights(exec_, samples, batch_, Fp32(parameters.biases), y);
+  if (dense_.width == 0) return;
+  GpuDot(exec_, samples, dense_, Fp32(parameters.weights), nullptr, y, true);
+}
+
+void GpuBackend::WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy) {
+  dlogits_ = dy;
+  Sum(samples, dy, {}, parameters.biases);
+  if (dense_.width > 0) Sum(samples, dense_, dy, parameters.weights);
+}
+
+Status GpuBackend::Loss(const Columns& logits, const Columns& dlogits) {
+  auto* const losses = losses_.as<double>();
+  GpuCrossEntropy(exec_, samples_, logits, labels_.as<float>(), weights_.as<float>(), dlogits,
+                  losses + 1, losses);
+  return {};
+}
+
+Status GpuBackend::RowGradients(const Columns& dembeddings, float l2) {
+  const Columns vectors = graph_.has_embeddings() ? dembeddings : Columns{};
+  GpuRowGradients(exec_, batch_, keys_, vectors, dlogits_, l2, partial_.as<float>(),
+                  row_gradients_.as<float>());
+  if (l2 == 0) return {};
+  const float scale = l2 * static_cast<float>(batch_.samples);
+  for (const GraphLayer& layer : graph_.layers()) {
+    const LayerParameters& its = layer.parameters;
+    for (const ParameterRange& range : {its.weights, its.second_weights}) {
+      GpuAddPenalty(exec_, range.count, scale, Fp32(range), GradientOf(range));
+    }
+  }
+  return {};
+}
+
+Result<double> GpuBackend::Get(const Columns& logits, const NetworkGradients& gradients) {
+  double loss = 0;
+  if (!gradients.rows.empty()) CopyDown(exec_, row_gradients_.as<float>(), gradients.rows);
+  CopyDown(exec_, parameter_gradients_.as<float>(), std::span(host_parameters_));
+  CopyDown(exec_, losses_.as<double>(), std::span(&loss, 1));
+  GetLogits(logits, gradients.logits);
+  for (const GraphLayer& layer : graph_.layers()) {
+    const LayerParameters& its = layer.parameters;
+    for (const ParameterRange& range : {its.weights, its.second_weights, its.biases}) {
+      const auto place = host_parameters_.begin() + static_cast<ptrdiff_t>(PlaceOf(range));
+      std::copy_n(place, range.count,
+                  gradients.parameters.begin() + static_cast<ptrdiff_t>(range.at));
+    }
+  }
+  return loss;
+}
+
+void GpuBackend::GetLogits(const Columns& logits, std::span<float> to) {
+  STRATA_CHECK(logits.type == GpuElement::kFp32 && logits.stride == 1);
+  if (!to.empty()) CopyDown(exec_, static_cast<const float*>(logits.data), to);
+  MustBegin("a click model");
+  Wait(exec_);
+}
+
+}  // namespace strata

@@ -1,0 +1,155 @@
+// GpuBackend: what a graph's layers are on a GPU (GraphExecutor). Numbers are kept in fp32 or bf16;
+// sums, parameters, their gradients and logits are fp32 in any case. cpu_backend.h says what the
+// functions do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/dense/gpu/columns.h"
+#include "kernels/dense/gpu/gemm.h"
+#include "kernels/dense/gpu/layers.h"
+#include "kernels/dense/gpu/pool_compact.h"
+#include "storage/gpu/device_buffer.h"
+#include "strata/exec.h"
+#include "strata/status.h"
+#include "worker/model/graph_executor.h"
+#include "worker/model/layer_graph.h"
+#include "worker/model/network.h"
+
+namespace strata {
+
+// One thread at a time, whose GPU is that of `exec`. Work is enqueued on the stream of `exec`.
+class GpuBackend {
+ public:
+  using Columns = GpuColumns;
+  class Buffer {
+   public:
+    Columns From(size_t column, size_t columns) const { return all_.From(column, columns); }
+    float* fp32() const { return static_cast<float*>(all_.data); }
+
+   private:
+    friend class GpuBackend;
+    DeviceBuffer memory_;
+    Columns all_;
+    size_t samples_ = 0;
+  };
+
+  GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGraph& graph);
+  // Once, before all else. kRefused: the GPU has no memory for it.
+  Status Make();
+
+  // Brings a batch and the parameters to the GPU. The executor's values take this many samples.
+  Status Set(const NetworkInput& input, size_t samples);
+  // Fills the graph's inputs.
+  void FillInputs(const Columns& dense, const Columns& embeddings);
+
+  // The loss of the logits, whose gradient goes into dlogits.
+  Status Loss(const Columns& logits, const Columns& dlogits);
+  // The rows' gradients, with the penalties of both kinds.
+  Status RowGradients(const Columns& dembeddings, float l2);
+  // Brings a pass's results down, and waits for them. Returns the loss.
+  Result<double> Get(const Columns& logits, const NetworkGradients& gradients);
+  // The logits alone.
+  void GetLogits(const Columns& logits, std::span<float> to);
+
+  Status Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const;
+  void Clear(Buffer* buffer) const;
+  void Copy(size_t samples, const Columns& from, const Columns& to) const {
+    GpuCopyColumns(exec_, samples, from, to);
+  }
+  void Add(size_t samples, const Columns& from, const Columns& to) const {
+    GpuAddColumns(exec_, samples, from, to);
+  }
+
+  Status Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
+                Activation activation, const Columns& y);
+  Status LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
+                    Activation activation, float dropout, const Columns& y, const Columns& dy,
+                    const Columns& dx, bool adds);
+  void Dropout(size_t samples, float share, uint64_t seed, const Columns& y) const {
+    GpuDropout(exec_, samples, share, seed, y);
+  }
+
+  void Interaction(size_t samples, uint32_t vectors, const Columns& x, const Columns& y) const {
+    GpuInteraction(exec_, samples, vectors, x, y);
+  }
+  void InteractionBack(size_t samples, uint32_t vectors, const Columns& x, const Columns& dy,
+                       const Columns& dx) const {
+    GpuInteractionBack(exec_, samples, vectors, x, dy, dx);
+  }
+
+  Status Cross(size_t samples, const Columns& x0, const Columns& x,
+               const LayerParameters& parameters, Buffer* kept, const Columns& y) const;
+  Status CrossBack(size_t samples, const Columns& x0, const Columns& x,
+                   const LayerParameters& parameters, Buffer& kept, const Columns& dy,
+                   const Columns& dx0, const Columns& dx);
+
+  Status LowRankCross(size_t samples, size_t rank, const Columns& x0, const Columns& x,
+                      const LayerParameters& parameters, Buffer* kept, const Columns& y);
+  Status LowRankCrossBack(size_t samples, size_t rank, const Columns& x0, const Columns& x,
+                          const LayerParameters& parameters, Buffer& kept, const Columns& dy,
+                          const Columns& dx0, const Columns& dx);
+
+  Status Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer* kept,
+            const Columns& y) const;
+  void FmBack(size_t samples, uint32_t vectors, const Columns& x, const Buffer& kept,
+              const Columns& dy, const Columns& dx) const {
+    GpuFmBack(exec_, samples, vectors, x, kept.fp32(), dy, dx);
+  }
+
+  void Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const;
+  void WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy);
+
+ private:
+  // Parameters lie on the GPU with gaps, so that each range begins where a vector of 16 bytes may.
+  size_t PlaceOf(const ParameterRange& range) const;
+  const float* Fp32(const ParameterRange& range) const;
+  const void* Operand(const ParameterRange& range) const;
+  float* GradientOf(const ParameterRange& range) const;
+  // c = a b, or what is asked for beside it.
+  Status Multiply(GemmCall call) { return gemm_->Run(call); }
+  void Sum(size_t samples, const Columns& x, const Columns& weights,
+           const ParameterRange& to) const;
+  Status SetKeysByRow(const Batch& batch, const UniqueKeys& unique);
+
+  const Exec exec_;
+  const GemmPrecision precision_;
+  const GpuElement element_;
+  const LayerGraph& graph_;
+  std::unique_ptr<GpuGemm> gemm_;
+
+  std::map<size_t, size_t> places_;  // of a range's first parameter, by its number
+  size_t parameters_ = 0;            // with the gaps
+  std::vector<float> host_parameters_;
+  DeviceBuffer fp32_parameters_;
+  DeviceBuffer bf16_parameters_;
+  DeviceBuffer parameter_gradients_;
+  DeviceBuffer sum_scratch_;
+
+  size_t samples_ = 0;
+  CompactRows batch_;
+  KeysByRow keys_;
+  std::vector<uint32_t> host_keys_;
+  DeviceBuffer offsets_;
+  DeviceBuffer index_;
+  DeviceBuffer key_weights_;
+  DeviceBuffer rows_;
+  DeviceBuffer row_gradients_;
+  DeviceBuffer partial_;
+  DeviceBuffer by_row_;
+  DeviceBuffer features_;  // fp32
+  DeviceBuffer labels_;
+  DeviceBuffer weights_;
+  DeviceBuffer losses_;
+  Columns dense_;
+  Columns dlogits_;  // of kWide
+  Buffer dgates_;
+  Buffer dprojected_;
+};
+
+}  // namespace strata

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <utility>
+
+#include "kernels/core/cuda_status.cuh"
+#include "storage/gpu/gpu_calls.cuh"
+#include "worker/model/gpu_backend.h"
+#include "worker/model/network.h"
+
+namespace strata {
+namespace {
+
+class GpuNetwork final : public Network {
+ public:
+  GpuNetwork(LayerGraph graph, const Exec& exec, GemmPrecision precision)
+      : graph_(std::move(graph)),
+        exec_(exec),
+        backend_(exec, precision, graph_),
+        executor_(graph_, backend_) {}
+  ~GpuNetwork() override {
+    const DeviceScope device(exec_.ordinal);
+    if (exec_.stream != nullptr) (void)cudaStreamDestroy(StreamOf(exec_));
+  }
+  Status Make() { return backend_.Make(); }
+
+  const LayerGraph& graph() const override { return graph_; }
+  Status Score(const NetworkInput& input, std::span<float> logits) override;
+  Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
+                       const NetworkGradients& gradients) override;
+
+ private:
+  // Batches are computed as if they had at least `samples_min` samples.
+  Status Forward(const NetworkInput& input, size_t samples_min,
+                 const Regularisation& regularisation);
+
+  const LayerGraph graph_;
+  const Exec exec_;  // its stream is the network's own
+  GpuBackend backend_;
+  GraphExecutor<GpuBackend> executor_;
+};
+
+Status GpuNetwork::Score(const NetworkInput& input, std::span<float> logits) {
+  const DeviceScope device(exec_.ordinal);
+  // A product's rounding may depend on the number of its rows, so that is always the same.
+  STRATA_TRY(Forward(input, kScoreBatch, {}));
+  backend_.GetLogits(executor_.Value(graph_.output()), logits);
+  return {};
+}
+
+Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation& regularisation,
+                                 const NetworkGradients& gradients) {
+  const DeviceScope device(exec_.ordinal);
+  const Batch& batch = input.batch;
+  STRATA_CHECK(gradients.rows.size() == input.rows.size() &&
+               gradients.parameters.size() == graph_.parameters() &&
+               gradients.logits.size() == batch.samples);
+  std::ranges::fill(gradients.rows, 0.0F);
+  std::ranges::fill(gradients.parameters, 0.0F);
+  if (batch.samples == 0) return 0.0;
+  STRATA_TRY(Forward(input, 0, regularisation));
+  STRATA_TRY(executor_.BeginBackward());
+  const GpuColumns logits = executor_.Value(graph_.output());
+  STRATA_TRY(backend_.Loss(logits, executor_.Gradient(graph_.output())));
+  STRATA_TRY(executor_.Backward(regularisation));
+  STRATA_TRY(backend_.RowGradients(executor_.Gradient(LayerGraph::kEmbeddings), regularisation.l2));
+  return backend_.Get(logits, gradients);
+}
+
+Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
+                           const Regularisation& regularisation) {
+  const Batch& batch = input.batch;
+  STRATA_CHECK(batch.slots == graph_.spec().slots &&
+               batch.dense_width == graph_.spec().dense_width);
+  STRATA_CHECK(input.rows.size() == input.unique.keys.size() * graph_.row_dim());
+  STRATA_CHECK(input.parameters.size() == graph_.parameters());
+  const size_t samples = std::max(batch.samples, samples_min);
+  STRATA_TRY(backend_.Set(input, samples));
+  STRATA_TRY(executor_.Begin(samples));
+  executor_.ClearDense();
+  backend_.FillInputs(executor_.Value(LayerGraph::kDense),
+                      executor_.Value(LayerGraph::kEmbeddings));
+  return executor_.Forward(regularisation);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu,
+                                                GemmPrecision precision) {
+  STRATA_TRY(CheckDevice(gpu));
+  const DeviceScope device(gpu);
+  STRATA_ASSIGN(const cudaStream_t stream, MakeStream());
+  auto network = std::make_unique<GpuNetwork>(std::move(graph),
+                                              Exec{DeviceKind::kCuda, gpu, stream}, precision);
+  STRATA_TRY(network->Make());
+  return Result<std::unique_ptr<Network>>(std::move(network));
+}
+
+}  // namespace strata

@@ -1,0 +1,43 @@
+#include "worker/tasks/job_network.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace strata {
+namespace {
+
+const char* PrecisionName(GemmPrecision precision) {
+  switch (precision) {
+    case GemmPrecision::kFp32:
+      return "fp32";
+    case GemmPrecision::kTf32:
+      return "tf32";
+    case GemmPrecision::kBf16:
+      return "bf16";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Network>> MakeJobNetwork(const JobConfig& job, LayerGraph graph,
+                                                int threads) {
+  if (job.device.kind == DeviceKind::kCpu) return MakeCpuNetwork(std::move(graph), threads);
+  const int gpu = job.device.ordinal.value_or(0);
+  Result<std::unique_ptr<Network>> network = MakeGpuNetwork(graph, gpu, job.precision);
+  if (network.ok()) {
+    Log(LogLevel::kInfo, "the network is computed on GPU {} in {}", gpu,
+        PrecisionName(job.precision));
+    return network;
+  }
+  if (!job.device.kind.has_value()) {
+    Log(LogLevel::kInfo, "the network is computed on the CPU: {}", network.status().message());
+    return MakeCpuNetwork(std::move(graph), threads);
+  }
+  return network.status().Prefixed("compute.device").Prefixed(job.file);
+}
+
+}  // namespace strata
