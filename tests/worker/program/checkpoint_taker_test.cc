@@ -11,6 +11,7 @@
 #include "base/thread/mutex.h"
 #include "cluster/collective/single_group.h"
 #include "storage/memory/host_store.h"
+#include "worker/model/model_shape.h"
 
 namespace strata {
 namespace {
