@@ -11,6 +11,7 @@
 
 #include "base/file/text_file.h"
 #include "proto/format/model_manifest.h"
+#include "worker/ctr/trainer.h"
 
 namespace strata {
 namespace {
@@ -232,6 +233,21 @@ std::vector<T> Values(std::string_view bytes) {
 }
 
 }  // namespace
+
+SavedModel TrainedModel(const std::string& job, uint64_t epochs, const ModelShape& shape,
+                        const TableSpec& table, std::span<const FittedFeature> features,
+                        const Trainer& trainer) {
+  return {.job = job,
+          .seed = table.seed,
+          .epochs = epochs,
+          .samples = trainer.samples(),
+          .shape = shape,
+          .initializer = table.initializer,
+          .value_type = table.value_type,
+          .table_seed = table.seed,
+          .features = FeaturesToText(features),
+          .dense = {trainer.dense().begin(), trainer.dense().end()}};
+}
 
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
                  const TableSpec& table) {

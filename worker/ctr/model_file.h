@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "worker/model/model_shape.h"
 
 namespace strata {
+
+class Trainer;
 
 // A model without its rows, which stay in a store.
 struct SavedModel {
@@ -28,6 +31,11 @@ struct SavedModel {
   std::string features;  // FeaturesToText
   std::vector<float> dense;
 };
+
+// What a training run has made; its seed is the table's, too.
+SavedModel TrainedModel(const std::string& job, uint64_t epochs, const ModelShape& shape,
+                        const TableSpec& table, std::span<const FittedFeature> features,
+                        const Trainer& trainer);
 
 // Scans the table and writes everything into `folder`, replacing a model that is there: whatever
 // happens meanwhile, the folder holds the old model or the new one. One rank does this; nobody may

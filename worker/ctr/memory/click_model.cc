@@ -162,16 +162,7 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
                                .loss = report.loss});
     }));
   }
-  state->saved = {.job = "memory",
-                  .seed = training.seed,
-                  .epochs = training.epochs,
-                  .samples = trainer.samples(),
-                  .shape = shape,
-                  .initializer = table.initializer,
-                  .value_type = table.value_type,
-                  .table_seed = table.seed,
-                  .features = FeaturesToText(state->features),
-                  .dense = {trainer.dense().begin(), trainer.dense().end()}};
+  state->saved = TrainedModel("memory", training.epochs, shape, table, state->features, trainer);
   return ClickModel(std::move(state));
 }
 
