@@ -320,8 +320,7 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
 Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std::string& folder) {
   STRATA_ASSIGN(std::vector<FittedFeature> features,
                 FeaturesFromText(model.features, folder + ": its features file"));
-  const auto slots = static_cast<size_t>(std::ranges::count_if(
-      features, [](const auto& fitted) { return fitted.spec.kind != FeatureKind::kNumeric; }));
+  const size_t slots = CountSlots(SpecsOf(features));
   const ModelShape& shape = model.shape;
   if (slots == shape.slots && features.size() - slots == shape.dense_width) return features;
   return Corrupt(fmt::format(

@@ -32,6 +32,17 @@ Key EncodeBucket(const FittedFeature& feature, uint64_t salt, double x) {
 
 }  // namespace
 
+std::vector<FeatureSpec> SpecsOf(std::span<const FittedFeature> features) {
+  std::vector<FeatureSpec> specs;
+  for (const FittedFeature& feature : features) specs.push_back(feature.spec);
+  return specs;
+}
+
+size_t CountSlots(std::span<const FeatureSpec> features) {
+  return features.size() - static_cast<size_t>(std::ranges::count(features, FeatureKind::kNumeric,
+                                                                  &FeatureSpec::kind));
+}
+
 uint64_t BucketOf(const FittedFeature& feature, double x) {
   const auto above = std::ranges::upper_bound(feature.boundaries, x);
   return static_cast<uint64_t>(above - feature.boundaries.begin());

@@ -29,6 +29,11 @@ struct FittedFeature {
   friend bool operator==(const FittedFeature&, const FittedFeature&) = default;
 };
 
+std::vector<FeatureSpec> SpecsOf(std::span<const FittedFeature> features);
+
+// How many of the features are slots; the others are dense.
+size_t CountSlots(std::span<const FeatureSpec> features);
+
 // Means, deviations and bucket boundaries from statistics over all ranks. The features are those
 // that the statistics were gathered for.
 std::vector<FittedFeature> FitFeatures(std::span<const FeatureSpec> features,

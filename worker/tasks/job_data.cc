@@ -107,12 +107,16 @@ Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
       std::make_unique<PrefetchSource>(std::move(source), Network::kScoreBatch, kBatchesAhead));
 }
 
-Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FittedFeature>& features) {
-  ModelShape shape{job.model, job.embedding_dim, job.hidden,       0,
-                   0,         job.bottom,        job.cross_layers, job.cross_rank};
-  for (const FittedFeature& feature : features) {
-    (feature.spec.kind == FeatureKind::kNumeric ? shape.dense_width : shape.slots) += 1;
-  }
+Result<ModelShape> JobModelShape(const JobConfig& job) {
+  const size_t slots = CountSlots(job.data.features);
+  ModelShape shape{.kind = job.model,
+                   .embedding_dim = job.embedding_dim,
+                   .hidden = job.hidden,
+                   .slots = slots,
+                   .dense_width = job.data.features.size() - slots,
+                   .bottom = job.bottom,
+                   .cross_layers = job.cross_layers,
+                   .cross_rank = job.cross_rank};
   STRATA_TRY(ValidateModelShape(shape).Prefixed(job.file));
   return shape;
 }

@@ -48,7 +48,7 @@ Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
                                               bool labels_required, const Group& group);
 
-// The model that the job file and the features describe.
-Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FittedFeature>& features);
+// The model that the job file describes.
+Result<ModelShape> JobModelShape(const JobConfig& job);
 
 }  // namespace strata

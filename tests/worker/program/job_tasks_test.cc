@@ -172,6 +172,14 @@ TEST_F(JobTasks, SettingsThatContradictTheModelAreRefused) {
   }
 }
 
+TEST_F(JobTasks, AModelThatLacksItsInputsIsToldBeforeRowsAreRead) {
+  WriteWholeFile(folder_.File("train.csv"), "bad\n");
+  const Outcome outcome = Run(Task::kTrain, 1, {"model.kind=dlrm"});
+  EXPECT_EQ(outcome.status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(outcome.status.message(),
+              HasSubstr("job.toml: a dlrm model of 2 slots and 0 dense features"));
+}
+
 TEST_F(JobTasks, DefaultsContradictNoModel) {
   ASSERT_TRUE(Run(Task::kTrain, 1, {"sparse.init_scale=0.5", "job.seed=7"}).status.ok());
   const Outcome outcome = Run(Task::kEvaluate, 1);

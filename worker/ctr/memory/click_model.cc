@@ -36,12 +36,6 @@ Result<std::vector<FittedFeature>> Fit(const ClickRows& rows,
   return FitFeatures(features, statistics);
 }
 
-std::vector<FeatureSpec> SpecsOf(std::span<const FittedFeature> features) {
-  std::vector<FeatureSpec> specs;
-  for (const FittedFeature& feature : features) specs.push_back(feature.spec);
-  return specs;
-}
-
 Result<std::unique_ptr<BatchSource>> Batches(const ClickRows& rows,
                                              const std::vector<FittedFeature>& features,
                                              bool needs_labels) {
@@ -106,9 +100,8 @@ Result<ModelShape> ShapeOf(const ClickTraining& training) {
   if (has.bottom) shape.bottom = training.bottom;
   if (has.cross_layers) shape.cross_layers = training.cross_layers;
   if (has.cross_rank) shape.cross_rank = training.cross_rank;
-  for (const FeatureSpec& feature : training.features) {
-    (feature.kind == FeatureKind::kNumeric ? shape.dense_width : shape.slots) += 1;
-  }
+  shape.slots = CountSlots(training.features);
+  shape.dense_width = training.features.size() - shape.slots;
   STRATA_TRY(ValidateModelShape(shape));
   return shape;
 }
