@@ -7,11 +7,14 @@
 
 namespace strata {
 
+std::string LinePlace(const std::string& path, uint64_t offset, uint64_t line_number) {
+  return line_number != 0 ? fmt::format("{}:{}", path, line_number)
+                          : fmt::format("{}: line at byte {}", path, offset);
+}
+
 std::string BadLines::Add(uint64_t offset, uint64_t line_number, const std::string& reason) {
   ++count_;
-  std::string text = line_number != 0
-                         ? fmt::format("{}:{}: {}", path_, line_number, reason)
-                         : fmt::format("{}: line at byte {}: {}", path_, offset, reason);
+  std::string text = fmt::format("{}: {}", LinePlace(path_, offset, line_number), reason);
   if (examples_.size() < kShownMax) examples_.push_back(text);
   return text;
 }

@@ -10,6 +10,10 @@
 
 namespace strata {
 
+// Where a line is: "rows.csv:7", or "rows.csv: line at byte 312" with the line number 0, which
+// means that it is unknown.
+std::string LinePlace(const std::string& path, uint64_t offset, uint64_t line_number);
+
 class BadLines {
  public:
   static constexpr size_t kShownMax = 10;

@@ -125,6 +125,10 @@ const char* FeatureKindName(FeatureKind kind) {
   return "";
 }
 
+const char* SparseFormatName(SparseFormat format) {
+  return format == SparseFormat::kLibffm ? "libffm" : "libsvm";
+}
+
 std::string FeatureText(const FeatureSpec& feature) {
   std::string more;
   if (feature.kind == FeatureKind::kBucketised) more = fmt::format("buckets {}", feature.buckets);

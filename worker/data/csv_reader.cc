@@ -9,6 +9,7 @@
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/data/file_look.h"
+#include "worker/data/label.h"
 #include "worker/data/number_text.h"
 
 namespace strata {
@@ -23,29 +24,6 @@ bool IsSkipped(std::string_view line, const CsvFormat& format) {
 
 bool Contains(const std::vector<std::string>& texts, std::string_view text) {
   return std::ranges::find(texts, text) != texts.end();
-}
-
-// The first line that is neither blank nor a comment, and where the one after it begins.
-struct FirstLine {
-  std::string text;  // "": there is none
-  uint64_t end = 0;
-  uint64_t number = 0;
-};
-
-Result<FirstLine> ReadFirstLine(const File& file, uint64_t size, uint64_t begin,
-                                const CsvFormat& format) {
-  LineReader lines(&file, {{0, size}, begin, size, 1 << 16});
-  Line line;
-  FirstLine first;
-  while (first.text.empty()) {
-    STRATA_ASSIGN(const bool read, lines.Next(&line));
-    if (!read) return first;
-    if (!IsSkipped(line.text, format)) first.text = line.text;
-  }
-  first.number = lines.lines_read();
-  STRATA_ASSIGN(const bool more, lines.Next(&line));
-  first.end = more ? line.offset : size;
-  return first;
 }
 
 // The columns that a header names.
@@ -102,8 +80,8 @@ std::string AdviceFor(const std::string& line, const DataSpec& spec, bool labels
     return fmt::format("In the first line, {}.", look);
   }
   if (LooksLikeLibsvm(line)) {
-    return "The first line looks like libsvm (label index:value), which a job file does not read: "
-           "train trees from it by a train.conf (--lightgbm-conf), or write it as columns (CSV).";
+    return "The first line looks like libsvm (label index:value): set data.format = \"libsvm\" for "
+           "a click model; train trees from it by a train.conf (--lightgbm-conf).";
   }
   const std::vector<std::string> names =
       format.header ? FeatureColumns(spec) : std::vector<std::string>();
@@ -142,99 +120,61 @@ bool LooksLikeData(const std::vector<std::string>& columns, const DataSpec& spec
 
 Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk, const std::string& path,
                                                    const DataSpec& spec,
-                                                   const CsvOptions& options) {
-  STRATA_CHECK(options.share.rank < options.share.world);
-  Source source;
-  STRATA_ASSIGN(source.file, disk.OpenToRead(path));
-  STRATA_ASSIGN(source.size, source.file->Size());
-  STRATA_TRY(CheckIsText(*source.file, path));
-  STRATA_ASSIGN(source.data_begin, TextBegin(*source.file));
-  if (source.data_begin == source.size) return Invalid(path + ": the file is empty");
-
-  const Result<FirstLine> first =
-      ReadFirstLine(*source.file, source.size, source.data_begin, spec.format);
-  if (!first.ok()) return WithForeignLook(first.status(), *source.file, path);
-  const std::string advice = AdviceFor(first->text, spec, options.labels_required);
+                                                   const TextOptions& options) {
+  STRATA_ASSIGN(OpenedText text, OpenText(disk, path));
+  STRATA_ASSIGN(const FirstLine first, ReadFirstLine(text, [&](std::string_view line) {
+                  return IsSkipped(line, spec.format);
+                }));
+  const std::string advice = AdviceFor(first.text, spec, options.labels_required);
   std::vector<std::string> columns = spec.format.columns;
-  if (!options.labels_required && LacksLabel(first->text, spec.format)) {
+  if (!options.labels_required && LacksLabel(first.text, spec.format)) {
     columns.erase(columns.begin());
   }
   std::string where = path;
   if (spec.format.header) {
-    Result<std::vector<std::string>> header = ReadHeader(*first, spec.format);
+    Result<std::vector<std::string>> header = ReadHeader(first, spec.format);
     if (!header.ok()) return WithAdvice(header.status().Prefixed(path), advice);
     columns = std::move(header).value();
-    where = fmt::format("{}:{}", path, first->number);
+    where = fmt::format("{}:{}", path, first.number);
     if (advice.empty() && LooksLikeData(columns, spec)) {
       return Invalid(
           fmt::format("{}: expected the names of columns, found '{}', which looks like a row of "
                       "data: set data.header = false, and list the names in data.columns",
-                      where, ShownBytes(first->text)));
+                      where, ShownBytes(first.text)));
     }
-    source.data_begin = first->end;
-    source.data_first_line = first->number + 1;
+    text.rows_begin = first.end;
+    text.first_line = first.number + 1;
   }
   Result<ColumnPlan> plan = PlanColumns(columns, spec, where, options.labels_required);
   if (!plan.ok()) return WithAdvice(plan.status(), advice);
   std::unique_ptr<CsvReader> reader(
-      new CsvReader(std::move(source), path, spec, std::move(plan).value(), options));
-  if (!spec.format.header) reader->bad_.SetAdvice(advice);
+      new CsvReader(std::move(text), spec, std::move(plan).value(), options));
+  if (!spec.format.header) reader->lines_.SetAdvice(advice);
   return reader;
 }
 
-CsvReader::CsvReader(Source source, std::string path, const DataSpec& spec, ColumnPlan plan,
-                     const CsvOptions& options)
-    : source_(std::move(source)),
-      path_(std::move(path)),
-      spec_(spec),
+CsvReader::CsvReader(OpenedText text, const DataSpec& spec, ColumnPlan plan,
+                     const TextOptions& options)
+    : spec_(spec),
       plan_(std::move(plan)),
       options_(options),
-      lines_(source_.file.get(), RangeOptions(options.share, false)),
-      bad_(path_, spec.format.bad_share_max),
+      lines_(std::move(text), spec.format.bad_share_max, options),
       numbers_(plan_.names.size(), std::nan("")) {}
 
 Result<bool> CsvReader::Next(DataRow* row) {
   Line line;
   while (true) {
-    Result<bool> read = lines_.Next(&line);
-    if (!read.ok()) return read.status().Prefixed(path_);
-    if (!*read) {
-      STRATA_TRY(bad_.Check(lines_.lines_read(), lines_.lines_read()));
-      if (options_.log_bad_lines) bad_.LogExamples();
-      options_.log_bad_lines = false;  // later passes would say the same
-      return false;
-    }
+    STRATA_ASSIGN(const bool read, lines_.Next(&line));
+    if (!read) return false;
     if (IsSkipped(line.text, spec_.format)) continue;
     const std::string reason = ReadRow(line, row);
     row->bad = {};
     if (reason.empty()) return true;
-    const uint64_t number =
-        lines_.from_start() ? source_.data_first_line + lines_.lines_read() - 1 : 0;
-    bad_reason_ = bad_.Add(line.offset, number, reason);
-    // The estimate is rough while few lines have been read.
-    if (bad_.count() >= BadLines::kShownMax) {
-      STRATA_TRY(bad_.Check(lines_.lines_read(), lines_.LinesEstimated()));
-    }
+    STRATA_ASSIGN(bad_reason_, lines_.AddBad(line, reason));
     if (!options_.keep_bad_rows) continue;
     MakeMissing(row);
     return true;
   }
-}
-
-void CsvReader::Rewind() {
-  lines_.Rewind();
-  bad_.Reset();
-}
-
-void CsvReader::TakeShare(Share share, bool to_end) {
-  lines_ = LineReader(source_.file.get(), RangeOptions(share, to_end));
-  Rewind();
-}
-
-LineReader::Options CsvReader::RangeOptions(Share share, bool to_end) const {
-  ByteRange range = RangeOf(source_.size, share);
-  if (to_end) range.end = source_.size;
-  return {range, source_.data_begin, source_.size, options_.block_bytes};
 }
 
 std::string CsvReader::ReadRow(const Line& line, DataRow* row) {
@@ -272,7 +212,7 @@ std::string CsvReader::ReadLearned(DataRow* row) const {
   row->weight = 1;
   row->query = 0;
   if (!options_.labels_required) return "";
-  std::string reason = ReadLabel(&row->label);
+  std::string reason = ReadLabel(spec_, fields_.fields[plan_.label], &row->label);
   if (reason.empty()) reason = ReadWeight(&row->weight);
   if (reason.empty()) reason = ReadQuery(&row->query);
   return reason;
@@ -299,30 +239,6 @@ std::string CsvReader::ReadNumber(size_t column) {
   if (field.empty() || ParseNumber(field, &numbers_[column])) return "";
   return fmt::format("column '{}': '{}' is no finite number", plan_.names[column],
                      ShownBytes(field));
-}
-
-std::string CsvReader::ReadLabel(float* label) const {
-  const std::string_view field = fields_.fields[plan_.label];
-  if (field.empty()) return "the label is missing";
-  if (!spec_.label_positive.empty()) {
-    const bool positive = Contains(spec_.label_positive, field);
-    if (positive || Contains(spec_.label_negative, field)) {
-      *label = positive ? 1 : 0;
-      return "";
-    }
-    return fmt::format("the label '{}' is neither in data.label_positive nor in label_negative",
-                       ShownBytes(field));
-  }
-  double number = 0;
-  const bool read = ParseNumber(field, &number);
-  if (spec_.label_is_number && !read) {
-    return fmt::format("the label '{}' is no finite number", ShownBytes(field));
-  }
-  if (!read || (!spec_.label_is_number && number != 0 && number != 1)) {
-    return fmt::format("the label '{}' is neither 0 nor 1", ShownBytes(field));
-  }
-  *label = static_cast<float>(number);
-  return "";
 }
 
 std::string CsvReader::ReadWeight(float* weight) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,16 @@ struct CsvFormat {
   double bad_share_max = 0.001;      // share of unreadable lines above which reading is an error
 };
 
+// Rows that name their values, and have as many as they like (sparse_line.h).
+enum class SparseFormat : uint8_t { kLibffm, kLibsvm };
+// "libffm", "libsvm": the values of data.format.
+const char* SparseFormatName(SparseFormat format);
+
 struct DataSpec {
   CsvFormat format;
+  // Set: the rows are sparse. There are no columns then; of `format` bad_share_max alone counts,
+  // and of the rest the two lists of texts of the label.
+  std::optional<SparseFormat> sparse;
   std::vector<FeatureSpec> features;
   std::string label;
   // The texts that mean 1 and 0. Both empty: the label is the number 0 or 1.

@@ -147,10 +147,10 @@ std::string ForeignTextLook(std::string_view line) {
   if (line.starts_with("@relation") || line.starts_with("@RELATION")) {
     return "ARFF: write it as CSV";
   }
-  if (IsLabelAndPairs(line, 2)) {
+  if (LooksLikeLibffm(line)) {
     return "libffm (label field:index:value): trees of a train.conf read it as libsvm once the "
-           "fields are left out (sed -E 's/ [0-9]+:([0-9]+:)/ \\1/g'); models of job files read "
-           "columns (CSV)";
+           "fields are left out (sed -E 's/ [0-9]+:([0-9]+:)/ \\1/g'); click models of a job file "
+           "read it by data.format = \"libffm\"";
   }
   return "";
 }
@@ -177,6 +177,8 @@ std::string HiddenLook(std::string_view text) {
 }
 
 bool LooksLikeLibsvm(std::string_view line) { return IsLabelAndPairs(line, 1); }
+
+bool LooksLikeLibffm(std::string_view line) { return IsLabelAndPairs(line, 2); }
 
 char LikelyDelimiter(std::string_view line, char delimiter, size_t columns,
                      std::span<const std::string> names) {

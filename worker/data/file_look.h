@@ -32,6 +32,9 @@ std::string HiddenLook(std::string_view text);
 // Whether a line looks like libsvm: "label index:value ...".
 bool LooksLikeLibsvm(std::string_view line);
 
+// Whether a line looks like libffm: "label field:index:value ...".
+bool LooksLikeLibffm(std::string_view line);
+
 // The character that seems to separate the line's fields, rather than `delimiter`: it gives
 // `columns` of them, or among them all of `names`, where names are given. Where `delimiter` gives
 // one field, any usual separator will do that gives several. '\0': none.

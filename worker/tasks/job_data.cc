@@ -26,7 +26,7 @@ constexpr int kRowsTried = 1000;
 
 // A reader of the file that `key` names; its errors begin with where the key was set.
 Result<std::unique_ptr<CsvReader>> OpenCsv(Disk& disk, const JobConfig& job, const char* key,
-                                           const std::string& path, const CsvOptions& options) {
+                                           const std::string& path, const TextOptions& options) {
   if (path.empty()) {
     return Invalid(
         fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));

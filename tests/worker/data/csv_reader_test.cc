@@ -33,7 +33,7 @@ struct Outcome {
   uint64_t bad_lines = 0;
 };
 
-Outcome ReadAll(const std::string& text, const DataSpec& spec, CsvOptions options = {}) {
+Outcome ReadAll(const std::string& text, const DataSpec& spec, TextOptions options = {}) {
   TextDisk disk;
   disk.files["d.csv"] = text;
   options.log_bad_lines = false;
@@ -94,7 +94,7 @@ TEST(CsvReader, LabelsAndWeights) {
 }
 
 TEST(CsvReader, LabelsThatAreNotRequired) {
-  CsvOptions options;
+  TextOptions options;
   options.labels_required = false;
   EXPECT_EQ(ReadAll("1,a,\n", SpecOf(), options).rows, std::vector<std::string>{"1|a|nan|1"});
   EXPECT_EQ(ReadAll("1,a,no number\n", SpecOf(), options).rows,

@@ -106,7 +106,7 @@ Result<std::unique_ptr<JobRows>> JobRows::Open(Disk& disk, const std::string& pa
   STRATA_TRY(CheckKinds(matched, choice).Prefixed(path));
   DataSpec ordered = spec;
   ordered.features = std::move(matched.features);
-  CsvOptions options;
+  TextOptions options;
   options.labels_required = choice.labels_required;
   options.keep_bad_rows = true;
   options.log_bad_lines = choice.labels_required;

@@ -1,0 +1,66 @@
+// SparseReader: the checked rows of one rank's share of a file of libffm or libsvm.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/file/disk.h"
+#include "strata/status.h"
+#include "worker/data/data_lines.h"
+#include "worker/data/data_spec.h"
+#include "worker/data/sparse_line.h"
+
+namespace strata {
+
+// One row, valid until the next one is read.
+struct SparseRow {
+  std::string_view bad = {};  // why the row cannot be read, with its place; "" of a good one
+  uint64_t offset = 0;        // of its first byte in the file: the row's identity
+  std::string_view text;      // the whole line
+  std::span<const SparseValue> values;  // in the order of the line; none of a bad row
+  float label = 0;                      // 0 or 1; NaN of a bad row, or when not required
+};
+
+// One thread at a time.
+class SparseReader {
+ public:
+  // Opens a file of the format DataSpec::sparse. kNotFound: no such file. kInvalid: an empty file,
+  // or one that is no text.
+  static Result<std::unique_ptr<SparseReader>> Open(Disk& disk, const std::string& path,
+                                                    const DataSpec& spec,
+                                                    const TextOptions& options);
+
+  // The next good row, or with keep_bad_rows the next one; false at the end of the share. kInvalid
+  // when too many lines are bad: as soon as that is certain, else at the end.
+  Result<bool> Next(SparseRow* row);
+
+  // Where the row is that Next gave last: "rows.ffm:7".
+  std::string PlaceOfRow() const { return lines_.PlaceOf(line_); }
+
+  // Back to the share's first row.
+  void Rewind() { lines_.Rewind(); }
+  const DataSpec& spec() const { return spec_; }
+  // Share of the rows that has been read since Rewind, 0 to 1.
+  double Progress() const { return lines_.Progress(); }
+  // Rows since Rewind that could not be read.
+  uint64_t bad_rows() const { return lines_.bad_lines(); }
+
+ private:
+  SparseReader(OpenedText text, const DataSpec& spec, const TextOptions& options);
+
+  SparseFormat format() const { return *spec_.sparse; }
+  // "" or why the line is bad.
+  std::string ReadRow(SparseRow* row);
+
+  DataSpec spec_;
+  TextOptions options_;
+  DataLines lines_;
+  Line line_;  // that was read last
+  SparseLine parts_;
+  std::string bad_reason_;  // of the last bad row
+};
+
+}  // namespace strata
