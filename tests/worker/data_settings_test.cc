@@ -157,5 +157,58 @@ TEST(CriteoJob, SettingsMayRepeatTheFormatAndNotContradictIt) {
   }
 }
 
+TEST(SparseJob, HasNoColumns) {
+  for (const std::string format : {"libffm", "libsvm"}) {
+    const std::string job = fmt::format("[data]\nformat = \"{}\"\n", format);
+    const Result<JobConfig> plain =
+        ParseJob(job + "label_positive = [\"2\"]\nlabel_negative = [\"1\"]\nbad_share_max = 0.5\n",
+                 "job.toml", {});
+    ASSERT_TRUE(plain.ok()) << plain.status().ToString();
+    EXPECT_EQ(SparseFormatName(*plain->data.sparse), format);
+    EXPECT_THAT(plain->data.label_positive, testing::ElementsAre("2"));
+    EXPECT_EQ(plain->data.format.bad_share_max, 0.5);
+    EXPECT_TRUE(plain->data.features.empty());
+    const std::string contradicts = fmt::format(
+        " contradicts data.format = \"{}\", whose lines are "
+        "\"label ",
+        format);
+    const std::pair<std::string, std::string> cases[] = {
+        {"delimiter = \",\"", "job.toml:3:1: data.delimiter" + contradicts},
+        {"header = true", "job.toml:3:1: data.header" + contradicts},
+        {"columns = [\"y\", \"x\"]", "job.toml:3:1: data.columns" + contradicts},
+        {"missing = [\"?\"]", "job.toml:3:1: data.missing" + contradicts},
+        {"trim = false", "job.toml:3:1: data.trim" + contradicts},
+        {"comment = \"%\"", "job.toml:3:1: data.comment" + contradicts},
+        {"label = \"y\"", "job.toml:3:1: data.label" + contradicts},
+        {"weight = \"w\"", "job.toml:3:1: data.weight" + contradicts},
+        {"query = \"q\"", "job.toml:3:1: data.query" + contradicts},
+        {"ignore = [\"x\"]", "job.toml:3:1: data.ignore" + contradicts},
+        {"label_positive = [\"2\"]", "job.toml:3:1: data.label_positive needs data.label_negative"},
+        {"[[feature]]\ncolumns = [\"x\"]", "[[feature]]" + contradicts},
+        {"[model]\nkind = \"gbdt\"", "job.toml:2:1: data.format = \"" + format + "\" is for click"},
+        {"[output]\nmodel = \"m\"\ndictionary = true", "output.dictionary is for columns of texts"},
+    };
+    for (const auto& [line, message] : cases) {
+      const Status status = ParseJob(job + line + "\n", "job.toml", {}).status();
+      EXPECT_EQ(status.code(), StatusCode::kInvalid) << line;
+      EXPECT_THAT(status.message(), HasSubstr(message));
+    }
+  }
+}
+
+TEST(SparseJob, AFactorizationMachineOfOneSlotIsWarnedOf) {
+  const auto warnings = [](const char* format, const char* kind) {
+    const Result<JobConfig> job =
+        ParseJob(fmt::format("[data]\nformat = \"{}\"\n[model]\nkind = \"{}\"\n", format, kind),
+                 "job.toml", {});
+    EXPECT_TRUE(job.ok()) << job.status().ToString();
+    return job->warnings;
+  };
+  EXPECT_THAT(warnings("libsvm", "fm"),
+              testing::ElementsAre(HasSubstr("job.toml:4:1: model.kind = \"fm\" is the same as")));
+  EXPECT_THAT(warnings("libsvm", "logistic"), testing::IsEmpty());
+  EXPECT_THAT(warnings("libffm", "fm"), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace strata

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/human_text.h"
 #include "worker/data/columns.h"
@@ -81,11 +82,7 @@ Status ReadFormat(const Settings& settings, CsvFormat* format) {
   return Status::Ok();
 }
 
-Status ReadLabel(const Settings& settings, DataSpec* data) {
-  data->label = IsCriteo(settings) ? kCriteoLabel : settings.Text("data.label");
-  if (data->label.empty()) {
-    return Wrong(settings, "data.label", "is empty: name the column to learn");
-  }
+Status ReadLabelTexts(const Settings& settings, DataSpec* data) {
   data->label_positive = settings.TextList("data.label_positive");
   data->label_negative = settings.TextList("data.label_negative");
   if (data->label_positive.empty() != data->label_negative.empty()) {
@@ -99,6 +96,14 @@ Status ReadLabel(const Settings& settings, DataSpec* data) {
       return Wrong(settings, "data.label_positive",
                    fmt::format("and data.label_negative both hold '{}': keep one", text));
     }
+  }
+  return Status::Ok();
+}
+
+Status ReadLabelColumn(const Settings& settings, DataSpec* data) {
+  data->label = IsCriteo(settings) ? kCriteoLabel : settings.Text("data.label");
+  if (data->label.empty()) {
+    return Wrong(settings, "data.label", "is empty: name the column to learn");
   }
   return Status::Ok();
 }
@@ -161,6 +166,52 @@ Status ReadFeature(const Settings& element, std::vector<FeatureSpec>* features) 
   return Status::Ok();
 }
 
+std::optional<SparseFormat> SparseFormatOf(const Settings& settings) {
+  for (const SparseFormat format : {SparseFormat::kLibffm, SparseFormat::kLibsvm}) {
+    if (settings.Text("data.format") == SparseFormatName(format)) return format;
+  }
+  return std::nullopt;
+}
+
+// Sparse rows have no columns, and name their features themselves.
+Status ReadSparse(const Settings& settings, JobConfig* job) {
+  constexpr std::string_view kOfColumns[] = {
+      "data.delimiter", "data.header", "data.columns", "data.missing", "data.trim",
+      "data.comment",   "data.label",  "data.weight",  "data.query",   "data.ignore"};
+  const bool is_libffm = job->data.sparse == SparseFormat::kLibffm;
+  const char* lines = is_libffm ? "lines are \"label field:feature:value ...\""
+                                : "lines are \"label index:value ...\"";
+  for (const std::string_view key : kOfColumns) {
+    if (settings.IsSet(key)) return Contradicts(settings, key, lines);
+  }
+  if (!settings.Repeated("feature").empty()) {
+    return Invalid(fmt::format(
+        "{}: [[feature]] contradicts data.format = \"{}\", whose {}: remove the section",
+        settings.Repeated("feature")[0].Where(), settings.Text("data.format"), lines));
+  }
+  if (settings.Text("model.kind") == "gbdt") {
+    return Wrong(settings, "data.format",
+                 fmt::format("= \"{}\" is for click models: {}", settings.Text("data.format"),
+                             is_libffm ? "trees need columns; use data.format = \"csv\""
+                                       : "train trees from libsvm by a train.conf "
+                                         "(--lightgbm-conf)"));
+  }
+  if (settings.Bool("output.dictionary")) {
+    return Wrong(
+        settings, "output.dictionary",
+        fmt::format("is for columns of texts, which data.format = \"{}\" has not: remove it",
+                    settings.Text("data.format")));
+  }
+  if (!is_libffm && settings.Text("model.kind") == "fm") {
+    job->warnings.push_back(fmt::format(
+        "{}: model.kind = \"fm\" is the same as \"logistic\" for data.format = \"libsvm\": it "
+        "multiplies vectors of different slots, and there is one; libffm has several",
+        settings.Origin("model.kind")));
+  }
+  job->data.format.bad_share_max = settings.Float("data.bad_share_max");
+  return ReadLabelTexts(settings, &job->data);
+}
+
 Status ReadFeatures(const Settings& settings, const std::string& file, DataSpec* data) {
   for (const Settings& element : settings.Repeated("feature")) {
     STRATA_TRY(ReadFeature(element, &data->features));
@@ -183,8 +234,11 @@ Status ReadDataSettings(const Settings& settings, JobConfig* job) {
   job->train_path = JobPath(settings, "data.train", job->file);
   job->test_path = JobPath(settings, "data.test", job->file);
   DataSpec& data = job->data;
+  data.sparse = SparseFormatOf(settings);
+  if (data.sparse.has_value()) return ReadSparse(settings, job);
   STRATA_TRY(ReadFormat(settings, &data.format));
-  STRATA_TRY(ReadLabel(settings, &data));
+  STRATA_TRY(ReadLabelColumn(settings, &data));
+  STRATA_TRY(ReadLabelTexts(settings, &data));
   data.weight = settings.Text("data.weight");
   data.query = settings.Text("data.query");
   data.ignore = settings.TextList("data.ignore");

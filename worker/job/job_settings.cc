@@ -87,10 +87,12 @@ constexpr Setting kJobRows[] = {
         "File of rows to train on. Relative to the job file; on the command line, to the working "
         "directory."),
     Row("data.test", kText, "", "File of rows to evaluate and to predict."),
-    Choice("data.format", "csv|criteo", "csv",
-           "How the files are written: csv, a row a line, as the settings below say; criteo, "
-           "Criteo's logs, whose columns are label, I1 to I13 and C1 to C26 by themselves. "
-           "docs/click-data.md."),
+    Choice(
+        "data.format", "csv|criteo|libffm|libsvm", "csv",
+        "How the files are written: csv, a row a line, as the settings below say; criteo, "
+        "Criteo's logs, whose columns are label, I1 to I13 and C1 to C26 by themselves; libffm, "
+        "\"label field:feature:value ...\", and libsvm, \"label index:value ...\", which have no "
+        "columns. docs/click-data.md."),
     Row("data.delimiter", kText, ",",
         "The one character between two fields, such as \";\". \"\\t\", \\t on the command line and "
         "the word tab mean the tab."),

@@ -11,6 +11,9 @@
 #include "worker/data/pipeline.h"
 #include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
+#include "worker/data/sparse_batches.h"
+#include "worker/data/sparse_fields.h"
+#include "worker/data/sparse_reader.h"
 #include "worker/model/network.h"
 
 namespace strata {
@@ -25,23 +28,85 @@ Share ShareOf(const Group& group) {
 constexpr int kRowsTried = 1000;
 
 // A reader of the file that `key` names; its errors begin with where the key was set.
-Result<std::unique_ptr<CsvReader>> OpenCsv(Disk& disk, const JobConfig& job, const char* key,
+template <typename Reader>
+Result<std::unique_ptr<Reader>> OpenReader(Disk& disk, const JobConfig& job, const char* key,
                                            const std::string& path, const TextOptions& options) {
   if (path.empty()) {
     return Invalid(
         fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
   }
-  Result<std::unique_ptr<CsvReader>> reader = CsvReader::Open(disk, path, job.data, options);
+  Result<std::unique_ptr<Reader>> reader = Reader::Open(disk, path, job.data, options);
   if (!reader.ok()) return WrongPath(job, key, reader.status());
   return reader;
+}
+
+// The same, in batches.
+Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& job, const char* key,
+                                                 const std::string& path,
+                                                 const TextOptions& options,
+                                                 const std::vector<FittedFeature>& features) {
+  if (job.data.sparse.has_value()) {
+    STRATA_ASSIGN(std::unique_ptr<SparseReader> reader,
+                  OpenReader<SparseReader>(disk, job, key, path, options));
+    STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
+                  SparseBatches::Make(std::move(reader), features));
+    return source;
+  }
+  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
+                OpenReader<CsvReader>(disk, job, key, path, options));
+  STRATA_ASSIGN(std::unique_ptr<BatchSource> source, RowBatches::Make(std::move(reader), features));
+  return source;
+}
+
+// Reads the first rows of data.test.
+template <typename Reader, typename Row>
+Status TryRows(Disk& disk, const JobConfig& job, const TextOptions& options) {
+  STRATA_ASSIGN(const std::unique_ptr<Reader> reader,
+                OpenReader<Reader>(disk, job, "data.test", job.test_path, options));
+  Row row;
+  for (int i = 0; i < kRowsTried; ++i) {
+    const Result<bool> read = reader->Next(&row);
+    STRATA_TRY(WrongPath(job, "data.test", read.status()));
+    if (!*read) break;
+  }
+  return {};
+}
+
+Status NoRows(const JobConfig& job) {
+  return Invalid(fmt::format("{}: has no rows to train on", job.train_path));
+}
+
+// The fields of all shares are the features.
+Result<JobFeatures> FitSparse(Disk& disk, const JobConfig& job, Group& group) {
+  STRATA_ASSIGN(
+      const std::unique_ptr<SparseReader> reader,
+      OpenReader<SparseReader>(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
+  STRATA_ASSIGN(const SparseStatistics mine, SparseStatistics::Gather(*reader));
+  STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_rows()));
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(group.Allgather(mine.Serialize(), &all));
+  SparseStatistics merged;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    STRATA_TRY(merged.AddSerialized(all[rank]).Prefixed(fmt::format("fields of worker {}", rank)));
+  }
+  if (merged.rows == 0) return NoRows(job);
+  if (merged.fields.all().empty()) {
+    return Invalid(fmt::format("{}: no row has a value behind its label", job.train_path));
+  }
+  return JobFeatures{.features = FeaturesOfFields(*job.data.sparse, merged.fields),
+                     .rows = merged.rows,
+                     .bad_rows = bad_rows,
+                     .content_hash = merged.content_hash};
 }
 
 }  // namespace
 
 Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group,
                                    TextCounts* texts) {
-  STRATA_ASSIGN(const std::unique_ptr<CsvReader> reader,
-                OpenCsv(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
+  if (job.data.sparse.has_value()) return FitSparse(disk, job, group);
+  STRATA_ASSIGN(
+      const std::unique_ptr<CsvReader> reader,
+      OpenReader<CsvReader>(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
   STRATA_ASSIGN(FeatureStatistics mine,
                 FeatureStatistics::Gather(*reader, job.data.features, texts));
   STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_rows()));
@@ -53,9 +118,7 @@ Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& grou
     const Status status = part.ok() ? merged.Merge(std::move(part).value()) : part.status();
     STRATA_TRY(status.Prefixed(fmt::format("feature statistics of worker {}", rank)));
   }
-  if (merged.rows() == 0) {
-    return Invalid(fmt::format("{}: has no rows to train on", job.train_path));
-  }
+  if (merged.rows() == 0) return NoRows(job);
   return JobFeatures{.features = FitFeatures(job.data.features, merged),
                      .rows = merged.rows(),
                      .bad_rows = bad_rows,
@@ -66,10 +129,9 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
                                                   const std::vector<FittedFeature>& features,
                                                   size_t part_size, const Group& group) {
   // FitJobFeatures has shown the bad lines already.
-  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
-                OpenCsv(disk, job, "data.train", job.train_path,
-                        {.share = ShareOf(group), .log_bad_lines = false}));
-  STRATA_ASSIGN(std::unique_ptr<BatchSource> source, RowBatches::Make(std::move(reader), features));
+  STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
+                OpenBatches(disk, job, "data.train", job.train_path,
+                            {.share = ShareOf(group), .log_bad_lines = false}, features));
   if (job.shuffle_rows > 0) {
     source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows,
                                              Mix64(job.seed + static_cast<uint64_t>(group.rank())));
@@ -80,40 +142,33 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
 
 Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group) {
   if (job.test_path.empty()) return {};
-  STRATA_ASSIGN(
-      const std::unique_ptr<CsvReader> reader,
-      OpenCsv(
-          disk, job, "data.test", job.test_path,
-          {.share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false}));
-  DataRow row;
-  for (int i = 0; i < kRowsTried; ++i) {
-    const Result<bool> read = reader->Next(&row);
-    STRATA_TRY(WrongPath(job, "data.test", read.status()));
-    if (!*read) break;
-  }
-  return {};
+  const TextOptions options = {
+      .share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false};
+  return job.data.sparse.has_value() ? TryRows<SparseReader, SparseRow>(disk, job, options)
+                                     : TryRows<CsvReader, DataRow>(disk, job, options);
 }
 
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
                                               bool labels_required, const Group& group) {
-  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader, OpenCsv(disk, job, "data.test", job.test_path,
-                                                           {.share = ShareOf(group),
-                                                            .labels_required = labels_required,
-                                                            .keep_bad_rows = !labels_required,
-                                                            .log_bad_lines = labels_required}));
-  STRATA_ASSIGN(std::unique_ptr<RowBatches> source, RowBatches::Make(std::move(reader), features));
+  STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
+                OpenBatches(disk, job, "data.test", job.test_path,
+                            {.share = ShareOf(group),
+                             .labels_required = labels_required,
+                             .keep_bad_rows = !labels_required,
+                             .log_bad_lines = labels_required},
+                            features));
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), Network::kScoreBatch, kBatchesAhead));
 }
 
-Result<ModelShape> JobModelShape(const JobConfig& job) {
-  const size_t slots = CountSlots(job.data.features);
+Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FeatureSpec>& features) {
+  const size_t slots = CountSlots(features);
   ModelShape shape{.kind = job.model,
                    .embedding_dim = job.embedding_dim,
                    .hidden = job.hidden,
                    .slots = slots,
-                   .dense_width = job.data.features.size() - slots,
+                   .dense_width = features.size() - slots,
                    .bottom = job.bottom,
                    .cross_layers = job.cross_layers,
                    .cross_rank = job.cross_rank};

@@ -48,7 +48,8 @@ Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
                                               bool labels_required, const Group& group);
 
-// The model that the job file describes.
-Result<ModelShape> JobModelShape(const JobConfig& job);
+// The model that the job file describes, of these features: those of the job file, or of sparse
+// rows those that the data has. kInvalid: there is no such model.
+Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FeatureSpec>& features);
 
 }  // namespace strata

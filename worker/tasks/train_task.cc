@@ -79,7 +79,9 @@ class TrainTask {
       : context_(context), job_(context.options.job), group_(context.session.group()) {}
 
   Result<TaskResult> Run() {
-    STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_));
+    // Of sparse rows only the data says which slots there are.
+    const bool knows_shape = !job_.data.sparse.has_value();
+    if (knows_shape) STRATA_TRY(JobModelShape(job_, job_.data.features).status());
     STRATA_TRY(TryTest(context_.disk, job_, true, group_));
     STRATA_TRY(CheckJobOutputs(context_));
     STRATA_TRY(OpenCheckpoints());
@@ -93,6 +95,7 @@ class TrainTask {
     const std::vector<FittedFeature>& features = fitted.features;
     samples_in_all_ = static_cast<double>(fitted.rows) * job_.epochs;
     result_.bad_rows = fitted.bad_rows;
+    STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_, SpecsOf(features)));
     STRATA_TRY(OpenSources(features));
     STRATA_ASSIGN(const std::unique_ptr<Network> network,
                   MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));

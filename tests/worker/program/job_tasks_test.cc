@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -41,6 +43,13 @@ batch_size = 100
 model = "model"
 predictions = "predictions.csv"
 )";
+
+// What a job says of its data, and the rest of kJob.
+std::string WithData(const std::string& data) {
+  const std::string job = kJob;
+  return "[job]\nname = \"xor\"\n[data]\ntrain = \"train.csv\"\ntest = \"test.csv\"\n" + data +
+         job.substr(job.find("[model]"));
+}
 
 struct Outcome {
   Status status;
@@ -80,10 +89,11 @@ class JobTasks : public testing::Test {
   }
 
   TempFolder folder_;
+  std::string job_text_ = kJob;
 
  private:
   Outcome RunRank(Session& session, Task task, const std::vector<std::string>& overrides) {
-    auto job = ParseJob(kJob, folder_.File("job.toml"), overrides);
+    auto job = ParseJob(job_text_, folder_.File("job.toml"), overrides);
     if (!job.ok()) return {.status = job.status(), .result = {}};
     WorkerOptions options;
     options.task = task;
@@ -137,6 +147,107 @@ TEST_F(JobTasks, EveryRowHasAPredictionAndABadOneIsNan) {
                                           good[static_cast<size_t>(from[row])].find(',') + 1);
       EXPECT_EQ(lines[row], fmt::format("{},{}", row, value)) << world << " workers";
     }
+  }
+}
+
+// Rows of libffm whose fields are named as the columns are, and whose values are 1.
+std::string AsLibffm(const std::string& csv) {
+  std::string text;
+  std::istringstream rows(csv);
+  for (std::string row; std::getline(rows, row);) {
+    const size_t first = row.find(',');
+    const size_t second = row.find(',', first + 1);
+    text += fmt::format("{} 5:{}:1 3:{}:1\n", row.substr(second + 1) == "1" ? "+1" : "-1",
+                        row.substr(first + 1, second - first - 1), row.substr(0, first));
+  }
+  return text;
+}
+
+TEST_F(JobTasks, SparseRowsGiveTheModelOfTheSameRowsAsCsv) {
+  job_text_ = WithData(
+      "columns = [\"3\", \"5\", \"y\"]\nlabel = \"y\"\n[[feature]]\ncolumns = [\"3\", \"5\"]\n");
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  ASSERT_TRUE(Run(Task::kPredict, 1).status.ok());
+  const std::vector<std::string> of_csv = Predictions();
+  ASSERT_EQ(of_csv.size(), 200U);
+
+  job_text_ = WithData("format = \"libffm\"\n");
+  WriteWholeFile(folder_.File("train.csv"), AsLibffm(XorCsv(500, 12, 1)));
+  WriteWholeFile(folder_.File("test.csv"), AsLibffm(XorCsv(200, 12, 2)));
+  const Outcome trained = Run(Task::kTrain, 1);
+  ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
+  ASSERT_TRUE(Run(Task::kPredict, 1).status.ok());
+  EXPECT_EQ(Predictions(), of_csv);
+  for (const size_t world : {2U, 3U}) {
+    ASSERT_TRUE(Run(Task::kPredict, world).status.ok());
+    EXPECT_EQ(Predictions(), of_csv);
+    const Outcome together = Run(Task::kTrain, world, {"output.model="});
+    ASSERT_TRUE(together.status.ok()) << together.status.ToString();
+    EXPECT_EQ(together.result.samples, 500U);
+  }
+  // Values count, and a field that the model does not know is no value of 0.
+  std::string weighted = AsLibffm(XorCsv(200, 12, 2));
+  for (size_t at = 0; (at = weighted.find(":1\n", at)) != std::string::npos; ++at) {
+    weighted.replace(at, 2, ":2");
+  }
+  WriteWholeFile(folder_.File("test.csv"), weighted);
+  ASSERT_TRUE(Run(Task::kPredict, 1).status.ok());
+  EXPECT_NE(Predictions(), of_csv);
+  WriteWholeFile(folder_.File("test.csv"), "1 3:l1:1 4:l1:1\n");
+  const Outcome unknown = Run(Task::kEvaluate, 1);
+  EXPECT_EQ(unknown.status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(unknown.status.message(), HasSubstr("test.csv:1: field 4 is not among the 2 fields"));
+}
+
+// Logistic regression by hand: three steps of gradient descent, each over all rows.
+TEST_F(JobTasks, ValuesOfSparseRowsAreThoseOfTheModel) {
+  struct Row {
+    int label;
+    std::map<std::string, double> values;
+  };
+  const std::vector<Row> rows = {{1, {{"a", 0.5}, {"b", -2}}},
+                                 {0, {{"b", 1}, {"c", 3}}},
+                                 {1, {{"a", 0.25}, {"c", 0.125}}},
+                                 {0, {{"a", 1}, {"b", 1.5}, {"c", -1}}}};
+  std::string text;
+  for (const Row& row : rows) {
+    text += std::to_string(row.label);
+    for (const auto& [name, value] : row.values) text += fmt::format(" 0:{}:{}", name, value);
+    text += '\n';
+  }
+  double bias = 0;
+  std::map<std::string, double> weights;
+  const auto predict = [&](const Row& row) {
+    double logit = bias;
+    for (const auto& [name, value] : row.values) logit += weights[name] * value;
+    return 1 / (1 + std::exp(-logit));
+  };
+  for (int step = 0; step < 3; ++step) {
+    double of_bias = 0;
+    std::map<std::string, double> gradient;
+    for (const Row& row : rows) {
+      const double error = (predict(row) - row.label) / static_cast<double>(rows.size());
+      of_bias += error;
+      for (const auto& [name, value] : row.values) gradient[name] += error * value;
+    }
+    bias -= 0.25 * of_bias;
+    for (const auto& [name, change] : gradient) weights[name] -= 0.5 * change;
+  }
+
+  job_text_ = WithData("format = \"libffm\"\n");
+  WriteWholeFile(folder_.File("train.csv"), text);
+  WriteWholeFile(folder_.File("test.csv"), text);
+  const std::vector<std::string> descent = {"model.kind=logistic",      "train.batch_size=4",
+                                            "train.epochs=3",           "sparse.optimizer=sgd",
+                                            "sparse.learning_rate=0.5", "dense.optimizer=sgd",
+                                            "dense.learning_rate=0.25"};
+  const Outcome trained = Run(Task::kTrain, 1, descent);
+  ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
+  ASSERT_TRUE(Run(Task::kPredict, 1, {"model.kind=logistic"}).status.ok());
+  const std::vector<std::string> lines = Predictions();
+  ASSERT_EQ(lines.size(), rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_NEAR(std::stod(lines[i].substr(lines[i].find(',') + 1)), predict(rows[i]), 1e-6);
   }
 }
 
