@@ -5,12 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "base/random.h"
@@ -307,6 +309,35 @@ TEST_F(ClickModelTest, SaysWhatIsWrongWithSettings) {
   EXPECT_THAT(why([](auto& t) { t.rows_optimizer.learning_rate = -1; }),
               HasSubstr("rows_optimizer.learning_rate"));
   EXPECT_EQ(ClickModel::Read(folder_.File("none")).status().code(), StatusCode::kNotFound);
+}
+
+// The setting of the job file, or of its features.
+const Setting& JobSetting(const std::string& key) {
+  const SettingsTable& table = JobSettingsTable();
+  for (const Setting& setting : table.settings) {
+    if (setting.key == key) return setting;
+  }
+  return *std::ranges::find(table.repeated[0].settings, key, &Setting::key);
+}
+
+TEST_F(ClickModelTest, SettingsHaveTheBoundsThatTheyHaveInJobFiles) {
+  const std::tuple<const char*, const char*, void (*)(ClickTraining&, double)> cases[] = {
+      {"model.dropout", "dropout", [](auto& t, double x) { t.dropout = static_cast<float>(x); }},
+      {"model.l2", "l2", [](auto& t, double x) { t.l2 = static_cast<float>(x); }},
+      {"train.batch_size", "batch_size",
+       [](auto& t, double x) { t.batch_size = static_cast<uint32_t>(x); }},
+      {"train.epochs", "epochs", [](auto& t, double x) { t.epochs = static_cast<uint32_t>(x); }},
+      {"buckets", "buckets of feature 'price'",
+       [](auto& t, double x) { t.features[3].buckets = static_cast<uint32_t>(x); }}};
+  for (const auto& [key, name, set] : cases) {
+    const Setting& setting = JobSetting(key);
+    ClickTraining training = Training();
+    set(training, 2 * setting.max);
+    training.stepped = [](const ClickStep&) { return Cancelled("the setting was taken"); };
+    const std::string why = WhyNot(rows_.View(), training).ToString();
+    EXPECT_THAT(why, HasSubstr(fmt::format("{} is ", name)));
+    EXPECT_THAT(why, HasSubstr(fmt::format(": expected {} to {}", setting.min, setting.max)));
+  }
 }
 
 }  // namespace
