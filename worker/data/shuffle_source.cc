@@ -65,12 +65,14 @@ Result<bool> ShuffleSource::Take(Row* row) {
   }
   const size_t i = incoming_next_++;
   const auto offsets = incoming_.offsets.begin() + static_cast<ptrdiff_t>(i * incoming_.slots);
-  row->lengths.resize(incoming_.slots);
-  for (size_t s = 0; s < incoming_.slots; ++s) {
-    row->lengths[s] = offsets[static_cast<ptrdiff_t>(s) + 1] - offsets[static_cast<ptrdiff_t>(s)];
-  }
   const uint32_t begin = offsets[0];
   const uint32_t end = offsets[static_cast<ptrdiff_t>(incoming_.slots)];
+  row->slots.clear();
+  for (size_t s = 0; s < incoming_.slots; ++s) {
+    const auto slot = static_cast<ptrdiff_t>(s);
+    row->slots.insert(row->slots.end(), offsets[slot + 1] - offsets[slot],
+                      static_cast<uint32_t>(s));
+  }
   row->keys.assign(incoming_.keys.begin() + begin, incoming_.keys.begin() + end);
   row->key_weights.clear();
   if (!incoming_.key_weights.empty()) {
@@ -85,7 +87,9 @@ Result<bool> ShuffleSource::Take(Row* row) {
 }
 
 Status ShuffleSource::Append(const Row& row, Batch* batch) {
-  STRATA_TRY(batch->AppendKeys(row.keys, row.key_weights, row.lengths));
+  lengths_.assign(batch->slots, 0);
+  for (const uint32_t slot : row.slots) ++lengths_[slot];
+  STRATA_TRY(batch->AppendKeys(row.keys, row.key_weights, lengths_));
   AppendAll(row.dense, &batch->dense);
   batch->labels.push_back(row.label);
   batch->weights.push_back(row.weight);

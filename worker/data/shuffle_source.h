@@ -24,8 +24,8 @@ class ShuffleSource : public BatchSource {
 
  private:
   struct Row {
-    std::vector<uint32_t> lengths;  // keys of each slot
     std::vector<Key> keys;
+    std::vector<uint32_t> slots;     // of each key; ascending
     std::vector<float> key_weights;  // as Batch::key_weights
     std::vector<float> dense;
     float label = 0;
@@ -34,7 +34,7 @@ class ShuffleSource : public BatchSource {
 
   Status Fill();
   Result<bool> Take(Row* row);
-  static Status Append(const Row& row, Batch* batch);
+  Status Append(const Row& row, Batch* batch);
 
   std::unique_ptr<BatchSource> source_;
   size_t rows_max_;
@@ -44,7 +44,8 @@ class ShuffleSource : public BatchSource {
   size_t filled_ = 0;
   Batch incoming_;  // what was last read from the source
   size_t incoming_next_ = 0;
-  bool ended_ = false;  // the source has no more
+  std::vector<uint32_t> lengths_;  // of the sample that is being appended: keys of each slot
+  bool ended_ = false;             // the source has no more
 };
 
 }  // namespace strata

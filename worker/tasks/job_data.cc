@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "worker/ctr/agree.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/feature_statistics.h"
@@ -26,6 +27,7 @@ Share ShareOf(const Group& group) {
 }
 
 constexpr int kRowsTried = 1000;
+constexpr size_t kFieldsUsual = 1000;  // of sparse rows; more are warned of
 
 // A reader of the file that `key` names; its errors begin with where the key was set.
 template <typename Reader>
@@ -92,6 +94,13 @@ Result<JobFeatures> FitSparse(Disk& disk, const JobConfig& job, Group& group) {
   if (merged.rows == 0) return NoRows(job);
   if (merged.fields.all().empty()) {
     return Invalid(fmt::format("{}: no row has a value behind its label", job.train_path));
+  }
+  if (group.rank() == 0 && merged.fields.all().size() > kFieldsUsual) {
+    Log(LogLevel::kWarning,
+        "{}: {} different fields, each of which is a slot of the model: does every value begin "
+        "with "
+        "its field, as in field:feature:value?",
+        job.train_path, merged.fields.all().size());
   }
   return JobFeatures{.features = FeaturesOfFields(*job.data.sparse, merged.fields),
                      .rows = merged.rows,
