@@ -55,6 +55,18 @@ struct TableGroup {
     return true;
   }
 
+  // Whether all values, and all states that there are, are bf16.
+  bool IsBf16() const {
+    for (uint32_t t = 0; t < count; ++t) {
+      const MapRef& map = tables[t].map;
+      const bool has_bf16_states = map.state_types.first == ElementType::kBf16 &&
+                                   map.state_types.second == ElementType::kBf16;
+      if (map.value_type != ElementType::kBf16) return false;
+      if (map.state_width != 0 && !has_bf16_states) return false;
+    }
+    return true;
+  }
+
   bool IsNarrow() const {
     for (uint32_t t = 0; t < count; ++t) {
       if (tables[t].map.IsNarrow()) return true;

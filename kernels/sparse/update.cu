@@ -14,7 +14,8 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
                         distinct, gradients, {exec, group, distinct, gradients, {}, scratch}};
   const bool wide = group.dim_max > 4 * call.launch.lanes;
   if (group.IsNarrow()) {
-    return call.launch.aligned && !wide ? UpdateNarrowAligned(call) : UpdateNarrow(call);
+    if (!call.launch.aligned || wide) return UpdateNarrow(call);
+    return group.IsBf16() ? UpdateBf16Aligned(call) : UpdateNarrowAligned(call);
   }
   if (wide) return UpdateFp32Wide(call);
   return call.launch.aligned ? UpdateFp32Aligned(call) : UpdateFp32(call);

@@ -25,13 +25,14 @@ namespace strata {
 inline __device__ Four FourTimes(float x) { return {{x, x, x, x}}; }
 
 // How rows are stored, and whether a thread loads four elements at once: then every dimension is a
-// multiple of four. Narrow: value and states have any type, each table its own.
-enum class RowForm { kFp32, kFp32Aligned, kNarrow, kNarrowAligned };
+// multiple of four. Narrow: value and states have any type, each table its own. Bf16: all have
+// that.
+enum class RowForm { kFp32, kFp32Aligned, kNarrow, kNarrowAligned, kBf16Aligned };
 constexpr bool IsNarrow(RowForm form) {
-  return form == RowForm::kNarrow || form == RowForm::kNarrowAligned;
+  return form != RowForm::kFp32 && form != RowForm::kFp32Aligned;
 }
 constexpr bool IsAligned(RowForm form) {
-  return form == RowForm::kFp32Aligned || form == RowForm::kNarrowAligned;
+  return form != RowForm::kFp32 && form != RowForm::kNarrow;
 }
 
 // Four elements of `type`. They begin at a multiple of 8 bytes, no more: the states of a narrow row
@@ -47,10 +48,9 @@ inline __device__ Four LoadFourOf(ElementType type, const void* from) {
   return {{four.x, four.y, four.z, four.w}};
 }
 
-// The reverse. Element f is rounded by random_of(f).
-template <typename RandomOf>
-__device__ void StoreFourOf(ElementType type, const Four& four, void* to,
-                            const RandomOf& random_of) {
+// The reverse. Element f is rounded by the bits number `first` + f of the sequence.
+inline __device__ void StoreFourOf(ElementType type, const Four& four, void* to, uint64_t sequence,
+                                   uint64_t first) {
   if (type == ElementType::kFp32) {
     auto* pairs = static_cast<float2*>(to);
     pairs[0] = {four.of[0], four.of[1]};
@@ -58,7 +58,7 @@ __device__ void StoreFourOf(ElementType type, const Four& four, void* to,
     return;
   }
   const auto bits = [&](uint32_t f) -> uint32_t {
-    return narrow::ToBitsStochastic(type, four.of[f], random_of(f));
+    return narrow::ToBitsStochastic(type, four.of[f], SequenceBits(sequence, first + f));
   };
   *static_cast<uint2*>(to) = {bits(0) | bits(1) << 16, bits(2) | bits(3) << 16};
 }
@@ -95,8 +95,7 @@ class StoredRow {
       StoreFour<IsAligned(kForm)>(four, row_ + vector * map_.dim, e, map_.dim);
     } else if constexpr (IsAligned(kForm)) {
       if (e >= map_.dim) return;
-      StoreFourOf(TypeOf(vector), four, AddressOf(vector, e),
-                  [&](uint32_t f) { return RandomOf(vector, e + f); });
+      StoreFourOf(TypeOf(vector), four, AddressOf(vector, e), sequence_, vector * map_.dim + e);
     } else {
 #pragma unroll
       for (uint32_t f = 0; f < 4; ++f) {
@@ -114,12 +113,14 @@ class StoredRow {
     if (type == ElementType::kFp32) {
       *static_cast<float*>(to) = x;
     } else {
-      *static_cast<uint16_t*>(to) = narrow::ToBitsStochastic(type, x, RandomOf(vector, e));
+      *static_cast<uint16_t*>(to) =
+          narrow::ToBitsStochastic(type, x, SequenceBits(sequence_, vector * map_.dim + e));
     }
   }
 
  private:
   __device__ ElementType TypeOf(uint32_t vector) const {
+    if constexpr (kForm == RowForm::kBf16Aligned) return ElementType::kBf16;
     if (vector == 0) return map_.value_type;
     return vector == 1 ? map_.state_types.first : map_.state_types.second;
   }
@@ -129,9 +130,6 @@ class StoredRow {
     const uint32_t element = vector == 0 ? e : (vector - 1) * map_.dim + e;
     return reinterpret_cast<std::byte*>(row_) + before +
            element * static_cast<uint32_t>(BytesOf(TypeOf(vector)));
-  }
-  __device__ uint64_t RandomOf(uint32_t vector, uint32_t e) const {
-    return SequenceBits(sequence_, vector * map_.dim + e);
   }
 
   const MapRef& map_;
@@ -511,7 +509,7 @@ void LaunchUpdates(const UpdateCall& call) {
     using Times = std::remove_cvref_t<decltype(times)>;
     const EitherGradient either(shape);
     // What most training uses has a kernel for rows of gradients alone.
-    constexpr bool kHasRowsAlone = kForm == RowForm::kFp32Aligned;
+    constexpr bool kHasRowsAlone = kForm == RowForm::kFp32Aligned || kForm == RowForm::kBf16Aligned;
     if constexpr (kHasRowsAlone) {
       using Given = std::remove_cvref_t<decltype(shape)>;
       if (call.gradients.bags == nullptr) {
@@ -531,6 +529,7 @@ void UpdateFp32Aligned(const UpdateCall& call);
 void UpdateFp32(const UpdateCall& call);
 void UpdateFp32Wide(const UpdateCall& call);
 void UpdateNarrowAligned(const UpdateCall& call);
+void UpdateBf16Aligned(const UpdateCall& call);
 void UpdateNarrow(const UpdateCall& call);  // wide or not
 
 }  // namespace strata
