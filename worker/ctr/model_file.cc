@@ -11,7 +11,7 @@
 
 #include "base/file/text_file.h"
 #include "proto/format/model_manifest.h"
-#include "worker/ctr/trainer.h"
+#include "worker/ctr/training_run.h"
 
 namespace strata {
 namespace {
@@ -236,17 +236,17 @@ std::vector<T> Values(std::string_view bytes) {
 
 SavedModel TrainedModel(const std::string& job, uint64_t epochs, const ModelShape& shape,
                         const TableSpec& table, std::span<const FittedFeature> features,
-                        const Trainer& trainer) {
+                        const TrainingRun& run) {
   return {.job = job,
           .seed = table.seed,
           .epochs = epochs,
-          .samples = trainer.samples(),
+          .samples = run.samples(),
           .shape = shape,
           .initializer = table.initializer,
           .value_type = table.value_type,
           .table_seed = table.seed,
           .features = FeaturesToText(features),
-          .dense = {trainer.dense().begin(), trainer.dense().end()}};
+          .dense = run.Dense()};
 }
 
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,

@@ -15,7 +15,7 @@
 
 namespace strata {
 
-class Trainer;
+class TrainingRun;
 
 // A model without its rows, which stay in a store.
 struct SavedModel {
@@ -35,7 +35,7 @@ struct SavedModel {
 // What a training run has made; its seed is the table's, too.
 SavedModel TrainedModel(const std::string& job, uint64_t epochs, const ModelShape& shape,
                         const TableSpec& table, std::span<const FittedFeature> features,
-                        const Trainer& trainer);
+                        const TrainingRun& run);
 
 // Scans the table and writes everything into `folder`, replacing a model that is there: whatever
 // happens meanwhile, the folder holds the old model or the new one. One rank does this; nobody may

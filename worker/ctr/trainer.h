@@ -19,20 +19,11 @@
 #include "storage/table.h"
 #include "strata/status.h"
 #include "worker/ctr/pending.h"
+#include "worker/ctr/training_run.h"
 #include "worker/data/batch.h"
 #include "worker/model/network.h"
 
 namespace strata {
-
-// Where training stands between two steps: all that the ranks share beside the table.
-struct TrainerState {
-  uint64_t steps = 0;        // done, over all epochs
-  uint64_t epoch = 0;        // that the next step belongs to, from 0
-  uint64_t epoch_steps = 0;  // done of it: as many batches has each rank taken from its source
-  uint64_t samples = 0;      // over all ranks and epochs
-  std::vector<float> dense;
-  std::vector<float> dense_state;  // of the optimizer
-};
 
 struct TrainerOptions {
   uint64_t seed = 0;        // of the dense part's initial values and of dropout
@@ -56,19 +47,8 @@ struct TrainerOptions {
   std::function<bool()> wants_end = {};
 };
 
-// After each step, on every rank.
-struct StepReport {
-  uint64_t step = 0;     // from 1, over all epochs
-  uint64_t samples = 0;  // of this step, over all ranks
-  uint64_t samples_total = 0;
-  double loss = 0;  // mean over the step's samples, before its update
-  // This rank's part: what the model said before it learned from them.
-  const Batch* batch = nullptr;
-  std::span<const float> logits;
-};
-
 // One thread at a time.
-class Trainer {
+class Trainer final : public TrainingRun {
  public:
   Trainer(const TrainerOptions& options, Network& network, TableStore& store, Group& group);
 
@@ -77,24 +57,17 @@ class Trainer {
 
   // Agrees on the run's name. Once, before training. kInvalid when the batch is smaller than the
   // group.
-  Status Start();
-
-  // Goes on where another run stood, whose table is there: training then ends with the bits that it
-  // would have ended with. Before the first epoch, alike on all ranks. kCorrupt: a state of another
-  // model.
-  Status Resume(TrainerState state);
-
-  // All ranks' shares, once, or until TrainerOptions::wants_end; of the epoch of the resumed state,
-  // what is left of it. `on_step` may end training with an error. Returns once all updates are
-  // applied. kFailed when the loss is no number any more.
+  Status Start() override;
+  Status Resume(TrainerState state) override;
+  // Returns once all updates are applied.
   Status TrainEpoch(BatchSource& source, uint64_t epoch,
-                    const std::function<Status(const StepReport&)>& on_step);
+                    const std::function<Status(const StepReport&)>& on_step) override;
 
-  TrainerState State() const;
-  std::span<const float> dense() const { return dense_; }
-  uint64_t samples() const { return samples_; }  // over all ranks and epochs
-  uint64_t steps() const { return step_ - 1; }
-  bool has_ended() const { return has_ended_; }  // by TrainerOptions::wants_end
+  TrainerState State() const override;
+  std::vector<float> Dense() const override { return dense_; }
+  uint64_t samples() const override { return samples_; }
+  uint64_t steps() const override { return step_ - 1; }
+  bool has_ended() const override { return has_ended_; }
 
  private:
   // What one step works on; the store holds on to it while an operation is under way.

@@ -7,7 +7,7 @@
 
 #include "storage/checkpoint/checkpointer.h"
 #include "strata/status.h"
-#include "worker/ctr/trainer.h"
+#include "worker/ctr/training_run.h"
 
 namespace strata {
 

@@ -183,6 +183,21 @@ Status ReadCompute(const Settings& settings, JobConfig* job) {
     return Wrong(settings, "compute.precision",
                  "has no effect on compute.device = \"cpu\", where all is fp32: remove it");
   }
+  job->rows_on_gpu = settings.Text("sparse.placement") == "gpu";
+  job->gpu_memory_bytes = settings.Bytes("compute.gpu_memory");
+  if (job->rows_on_gpu && device->kind != DeviceKind::kCuda) {
+    return Wrong(settings, "sparse.placement",
+                 "is gpu, but compute.device is not: expected compute.device = \"cuda\"");
+  }
+  if (job->rows_on_gpu && settings.Float("model.l2") > 0) {
+    return Wrong(settings, "model.l2",
+                 "has no effect on rows with sparse.placement = \"gpu\": use sparse.weight_decay "
+                 "and dense.weight_decay");
+  }
+  if (!job->rows_on_gpu && settings.IsSet("compute.gpu_memory")) {
+    return Wrong(settings, "compute.gpu_memory",
+                 "has no effect without sparse.placement = \"gpu\": remove it");
+  }
   const std::string& precision = settings.Text("compute.precision");  // one of three choices
   job->precision = precision == "fp32"   ? GemmPrecision::kFp32
                    : precision == "tf32" ? GemmPrecision::kTf32

@@ -79,6 +79,8 @@ struct JobConfig {
   uint32_t eval_every = 0;    // epochs between evaluations; 0: only at the end
 
   DeviceChoice device;                             // where the network is computed
+  bool rows_on_gpu = false;                        // of this device, without servers
+  uint64_t gpu_memory_bytes = 0;                   // of it for rows; 0: most of what is free
   GemmPrecision precision = GemmPrecision::kFp32;  // on a GPU
 
   std::string model_path;        // folder; "": the model is not saved

@@ -168,6 +168,11 @@ constexpr Setting kJobRows[] = {
         "sparse.state_type", "fp32|bf16|fp16", "fp32",
         "The same for the optimizer's state, of those that have one. With fp16, sums and means of "
         "squares have a form of their own, which reaches 2^64; other state ends at 65504."),
+    Choice(
+        "sparse.placement", "auto|gpu", "auto",
+        "Where rows are. auto: on the servers, or without servers in this process's memory. gpu: "
+        "in the memory of compute.device, where nothing of a step but the batch goes over the "
+        "host; for a job without servers."),
     Choice("sparse.ack", "default|applied|logged|synced", "default",
            "What must be true before servers acknowledge an update: applied, it is in memory; "
            "logged, it survives the server's process; synced, it survives loss of power. default: "
@@ -200,6 +205,10 @@ constexpr Setting kJobRows[] = {
     Choice("compute.precision", "bf16|tf32|fp32", "bf16",
            "What matrix products on a GPU are computed in. Parameters, sums and logits are fp32 in "
            "any case; bf16 also keeps the layers' values in 16 bits. On the CPU all is fp32."),
+
+    Row("compute.gpu_memory", kBytes, "0",
+        "Memory of the GPU for the rows of sparse.placement = \"gpu\". 0: most of what is free.", 0,
+        1e15),
 
     Row("output.model", kText, "",
         "Folder for the trained model, or the file of boosted trees. evaluate and predict read it; "

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "kernels/optim/apply.h"
+#include "kernels/optim/gpu/apply_dense.h"
 #include "storage/gpu/gpu_calls.cuh"
 #include "worker/model/gpu_backend.h"
 
@@ -28,7 +30,7 @@ GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGra
       precision_(precision),
       element_(precision == GemmPrecision::kBf16 ? GpuElement::kBf16 : GpuElement::kFp32),
       graph_(graph) {
-  for (const GraphLayer& layer : graph.layers()) {
+  for (const GraphLayer& layer : graph_.layers()) {
     const LayerParameters& its = layer.parameters;
     for (const ParameterRange& range : {its.weights, its.second_weights, its.biases}) {
       if (range.count == 0) continue;
@@ -69,25 +71,82 @@ void GpuBackend::Sum(size_t samples, const Columns& x, const Columns& weights,
   GpuSumColumns(exec_, samples, x, weights, GradientOf(to), sum_scratch_.as<float>());
 }
 
-Status GpuBackend::Set(const NetworkInput& input, size_t samples) {
-  const Batch& batch = input.batch;
-  samples_ = samples;
+template <typename Visit>
+void GpuBackend::ForEachRange(const Visit& visit) const {
   for (const GraphLayer& layer : graph_.layers()) {
     const LayerParameters& its = layer.parameters;
     for (const ParameterRange& range : {its.weights, its.second_weights, its.biases}) {
-      std::ranges::copy(input.parameters.subspan(range.at, range.count),
-                        host_parameters_.begin() + static_cast<ptrdiff_t>(PlaceOf(range)));
+      if (range.count > 0) visit(PlaceOf(range), range);
     }
   }
+}
+
+void GpuBackend::SetParameters(std::span<const float> parameters) {
+  ForEachRange([&](size_t place, const ParameterRange& range) {
+    std::ranges::copy(parameters.subspan(range.at, range.count), host_parameters_.begin() + place);
+  });
   CopyUp(exec_, std::span<const float>(host_parameters_), fp32_parameters_.as<float>());
-  if (element_ == GpuElement::kBf16) {
-    GpuConvert(exec_, fp32_parameters_.as<float>(), parameters_, element_,
-               bf16_parameters_.as<uint16_t>());
+  Narrow();
+}
+
+void GpuBackend::GetParameters(std::span<float> parameters) {
+  CopyDown(exec_, fp32_parameters_.as<float>(), std::span(host_parameters_));
+  Wait(exec_);
+  ForEachRange([&](size_t place, const ParameterRange& range) {
+    std::copy_n(host_parameters_.begin() + place, range.count, parameters.begin() + range.at);
+  });
+}
+
+Status GpuBackend::SetState(const OptimizerSpec& optimizer, std::span<const float> state) {
+  const size_t parameters = graph_.parameters();
+  states_ = StateWidth(optimizer, parameters) / parameters;
+  STRATA_CHECK(state.size() == states_ * parameters);
+  std::vector<float> all(states_ * parameters_);
+  // What lies in the gaps is updated, too: by gradients of 0, of numbers that are 0.
+  InitialState(optimizer, all);
+  for (size_t letter = 0; letter < states_; ++letter) {
+    ForEachRange([&](size_t place, const ParameterRange& range) {
+      std::ranges::copy(state.subspan(letter * parameters + range.at, range.count),
+                        all.begin() + letter * parameters_ + place);
+    });
   }
+  STRATA_TRY(apply_scratch_.Reserve(GpuApplyDenseScratchBytes()));
+  STRATA_TRY(Upload<float>(exec_, all, &state_));
+  strata::Clear(exec_, parameter_gradients_.data(), parameters_ * sizeof(float));
+  Wait(exec_);
+  return {};
+}
+
+void GpuBackend::GetState(std::span<float> state) {
+  const size_t parameters = graph_.parameters();
+  std::vector<float> all(states_ * parameters_);
+  CopyDown(exec_, state_.as<float>(), std::span(all));
+  Wait(exec_);
+  for (size_t letter = 0; letter < states_; ++letter) {
+    ForEachRange([&](size_t place, const ParameterRange& range) {
+      std::copy_n(all.begin() + letter * parameters_ + place, range.count,
+                  state.begin() + letter * parameters + range.at);
+    });
+  }
+}
+
+void GpuBackend::Apply(const OptimizerSpec& optimizer, uint64_t step) {
+  GpuApplyDense(exec_, optimizer, step, parameters_, fp32_parameters_.as<float>(),
+                state_.as<float>(), parameter_gradients_.as<float>(), apply_scratch_.data());
+  Narrow();
+  MustBegin("an update of a click model");
+}
+
+// The parameters as matrix products take them.
+void GpuBackend::Narrow() {
+  if (element_ == GpuElement::kFp32) return;
+  GpuConvert(exec_, fp32_parameters_.as<float>(), parameters_, element_, bf16_parameters_.data());
+}
+
+Status GpuBackend::SetBatch(const Batch& batch, size_t samples) {
+  samples_ = samples;
   STRATA_TRY(Upload<uint32_t>(exec_, batch.offsets, &offsets_));
-  STRATA_TRY(Upload<uint32_t>(exec_, input.unique.index, &index_));
   STRATA_TRY(Upload<float>(exec_, batch.key_weights, &key_weights_));
-  STRATA_TRY(Upload<float>(exec_, input.rows, &rows_));
   STRATA_TRY(Upload<float>(exec_, batch.dense, &features_));
   STRATA_TRY(Upload<float>(exec_, batch.labels, &labels_));
   STRATA_TRY(Upload<float>(exec_, batch.weights, &weights_));
@@ -97,11 +156,19 @@ Status GpuBackend::Set(const NetworkInput& input, size_t samples) {
             .dim = graph_.spec().embedding_dim,
             .has_weight = graph_.has_key_weights(),
             .offsets = offsets_.as<uint32_t>(),
-            .index = index_.as<uint32_t>(),
-            .key_weights = batch.key_weights.empty() ? nullptr : key_weights_.as<float>(),
-            .rows = rows_.as<float>()};
+            .key_weights = batch.key_weights.empty() ? nullptr : key_weights_.as<float>()};
+  pooled_ = {};
   dlogits_ = {};
-  return SetKeysByRow(batch, input.unique);
+  return {};
+}
+
+Status GpuBackend::SetRows(const Batch& batch, const UniqueKeys& unique,
+                           std::span<const float> rows) {
+  STRATA_TRY(Upload<uint32_t>(exec_, unique.index, &index_));
+  STRATA_TRY(Upload<float>(exec_, rows, &rows_));
+  batch_.index = index_.as<uint32_t>();
+  batch_.rows = rows_.as<float>();
+  return SetKeysByRow(batch, unique);
 }
 
 // A counting sort of the keys by their rows.
@@ -145,10 +212,13 @@ Status GpuBackend::SetKeysByRow(const Batch& batch, const UniqueKeys& unique) {
   return row_gradients_.ReserveFor<float>(std::max<size_t>(rows * row_dim, 1));
 }
 
-void GpuBackend::FillInputs(const Columns& dense, const Columns& embeddings) {
+void GpuBackend::FillDense(const Columns& dense) {
   dense_ = dense;
   const Columns features{features_.data(), dense.width, dense.width, GpuElement::kFp32};
   GpuCopyColumns(exec_, batch_.samples, features, dense);
+}
+
+void GpuBackend::FillEmbeddings(const Columns& embeddings) {
   if (graph_.has_embeddings()) GpuPoolCompact(exec_, samples_, batch_, embeddings);
 }
 
@@ -318,7 +388,11 @@ Status GpuBackend::Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer
 }
 
 void GpuBackend::Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const {
-  GpuPoolWeights(exec_, samples, batch_, Fp32(parameters.biases), y);
+  if (pooled_.pooled.data != nullptr) {
+    GpuSumPooledWeights(exec_, samples, pooled_, Fp32(parameters.biases), y);
+  } else {
+    GpuPoolWeights(exec_, samples, batch_, Fp32(parameters.biases), y);
+  }
   if (dense_.width == 0) return;
   GpuDot(exec_, samples, dense_, Fp32(parameters.weights), nullptr, y, true);
 }
@@ -329,43 +403,43 @@ void GpuBackend::WideBack(size_t samples, const LayerParameters& parameters, con
   if (dense_.width > 0) Sum(samples, dense_, dy, parameters.weights);
 }
 
-Status GpuBackend::Loss(const Columns& logits, const Columns& dlogits) {
+void GpuBackend::Loss(const Columns& logits, float scale, const Columns& dlogits) {
   auto* const losses = losses_.as<double>();
-  GpuCrossEntropy(exec_, samples_, logits, labels_.as<float>(), weights_.as<float>(), dlogits,
-                  losses + 1, losses);
-  return {};
+  GpuCrossEntropy(exec_, samples_, logits, labels_.as<float>(), weights_.as<float>(), scale,
+                  dlogits, losses + 1, losses);
 }
 
-Status GpuBackend::RowGradients(const Columns& dembeddings, float l2) {
+void GpuBackend::RowGradients(const Columns& dembeddings, float l2) {
   const Columns vectors = graph_.has_embeddings() ? dembeddings : Columns{};
   GpuRowGradients(exec_, batch_, keys_, vectors, dlogits_, l2, partial_.as<float>(),
                   row_gradients_.as<float>());
-  if (l2 == 0) return {};
-  const float scale = l2 * static_cast<float>(batch_.samples);
+}
+
+// Biases have none.
+void GpuBackend::Penalise(float scale) {
   for (const GraphLayer& layer : graph_.layers()) {
     const LayerParameters& its = layer.parameters;
     for (const ParameterRange& range : {its.weights, its.second_weights}) {
       GpuAddPenalty(exec_, range.count, scale, Fp32(range), GradientOf(range));
     }
   }
-  return {};
 }
 
-Result<double> GpuBackend::Get(const Columns& logits, const NetworkGradients& gradients) {
+double GpuBackend::GetLoss(const Columns& logits, std::span<float> to) {
   double loss = 0;
+  CopyDown(exec_, losses_.as<double>(), std::span(&loss, 1));
+  GetLogits(logits, to);
+  return loss;
+}
+
+void GpuBackend::GetGradients(const NetworkGradients& gradients) {
   if (!gradients.rows.empty()) CopyDown(exec_, row_gradients_.as<float>(), gradients.rows);
   CopyDown(exec_, parameter_gradients_.as<float>(), std::span(host_parameters_));
-  CopyDown(exec_, losses_.as<double>(), std::span(&loss, 1));
-  GetLogits(logits, gradients.logits);
-  for (const GraphLayer& layer : graph_.layers()) {
-    const LayerParameters& its = layer.parameters;
-    for (const ParameterRange& range : {its.weights, its.second_weights, its.biases}) {
-      const auto place = host_parameters_.begin() + static_cast<ptrdiff_t>(PlaceOf(range));
-      std::copy_n(place, range.count,
-                  gradients.parameters.begin() + static_cast<ptrdiff_t>(range.at));
-    }
-  }
-  return loss;
+  Wait(exec_);
+  ForEachRange([&](size_t place, const ParameterRange& range) {
+    std::copy_n(host_parameters_.begin() + place, range.count,
+                gradients.parameters.begin() + range.at);
+  });
 }
 
 void GpuBackend::GetLogits(const Columns& logits, std::span<float> to) {

@@ -13,9 +13,10 @@
 #include "kernels/dense/gpu/columns.h"
 #include "kernels/dense/gpu/gemm.h"
 #include "kernels/dense/gpu/layers.h"
-#include "kernels/dense/gpu/pool_compact.h"
+#include "kernels/dense/gpu/rows.h"
 #include "storage/gpu/device_buffer.h"
 #include "strata/exec.h"
+#include "strata/optimizer_spec.h"
 #include "strata/status.h"
 #include "worker/model/graph_executor.h"
 #include "worker/model/layer_graph.h"
@@ -43,19 +44,42 @@ class GpuBackend {
   // Once, before all else. kRefused: the GPU has no memory for it.
   Status Make();
 
-  // Brings a batch and the parameters to the GPU. The executor's values take this many samples.
-  Status Set(const NetworkInput& input, size_t samples);
-  // Fills the graph's inputs.
-  void FillInputs(const Columns& dense, const Columns& embeddings);
+  // Parameters of the host, which stay until the next call.
+  void SetParameters(std::span<const float> parameters);
+  void GetParameters(std::span<float> parameters);
+  // The optimizer's state of such parameters, as SetState brought it and Apply has changed it.
+  Status SetState(const OptimizerSpec& optimizer, std::span<const float> state);
+  void GetState(std::span<float> state);
+  // Updates the parameters by their gradients, at time `step`.
+  void Apply(const OptimizerSpec& optimizer, uint64_t step);
 
-  // The loss of the logits, whose gradient goes into dlogits.
-  Status Loss(const Columns& logits, const Columns& dlogits);
-  // The rows' gradients, with the penalties of both kinds.
-  Status RowGradients(const Columns& dembeddings, float l2);
-  // Brings a pass's results down, and waits for them. Returns the loss.
-  Result<double> Get(const Columns& logits, const NetworkGradients& gradients);
-  // The logits alone.
+  // Brings a batch to the GPU, but its keys. The executor's values take this many samples.
+  Status SetBatch(const Batch& batch, size_t samples);
+  // The rows of a batch's distinct keys, from the host.
+  Status SetRows(const Batch& batch, const UniqueKeys& unique, std::span<const float> rows);
+  // Or a pooled lookup of them, on the GPU. Of rows that begin with a single weight.
+  void SetPooled(const PooledRows& pooled) { pooled_ = pooled; }
+
+  void FillDense(const Columns& dense);
+  // From rows of the host.
+  void FillEmbeddings(const Columns& embeddings);
+
+  // The loss of the logits, whose gradient times `scale` goes into dlogits.
+  void Loss(const Columns& logits, float scale, const Columns& dlogits);
+  // Of rows of the host, with penalties.
+  void RowGradients(const Columns& dembeddings, float l2);
+  // The penalties of parameters: `scale` times each.
+  void Penalise(float scale);
+  // What kWide gave back, of the last pass.
+  const Columns& dlogits_of_wide() const { return dlogits_; }
+
+  // Brings down what a pass has found, and waits for it.
+  double GetLoss(const Columns& logits, std::span<float> to);
+  void GetGradients(const NetworkGradients& gradients);
   void GetLogits(const Columns& logits, std::span<float> to);
+  const uint32_t* offsets() const { return offsets_.as<uint32_t>(); }
+  const float* key_weights() const { return batch_.key_weights; }
+  GpuElement element() const { return element_; }
 
   Status Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const;
   void Clear(Buffer* buffer) const;
@@ -115,6 +139,7 @@ class GpuBackend {
   Status Multiply(GemmCall call) { return gemm_->Run(call); }
   void Sum(size_t samples, const Columns& x, const Columns& weights,
            const ParameterRange& to) const;
+  void Narrow();
   Status SetKeysByRow(const Batch& batch, const UniqueKeys& unique);
 
   const Exec exec_;
@@ -123,16 +148,24 @@ class GpuBackend {
   const LayerGraph& graph_;
   std::unique_ptr<GpuGemm> gemm_;
 
+  // Calls visit(place, range) with all parameters.
+  template <typename Visit>
+  void ForEachRange(const Visit& visit) const;
+
   std::map<size_t, size_t> places_;  // of a range's first parameter, by its number
   size_t parameters_ = 0;            // with the gaps
   std::vector<float> host_parameters_;
   DeviceBuffer fp32_parameters_;
   DeviceBuffer bf16_parameters_;
   DeviceBuffer parameter_gradients_;
+  DeviceBuffer state_;  // of parameters_ numbers, each letter after the other
+  size_t states_ = 0;   // letters
+  DeviceBuffer apply_scratch_;
   DeviceBuffer sum_scratch_;
 
   size_t samples_ = 0;
   CompactRows batch_;
+  PooledRows pooled_;
   KeysByRow keys_;
   std::vector<uint32_t> host_keys_;
   DeviceBuffer offsets_;

@@ -59,10 +59,14 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
   STRATA_TRY(Forward(input, 0, regularisation));
   STRATA_TRY(executor_.BeginBackward());
   const GpuColumns logits = executor_.Value(graph_.output());
-  STRATA_TRY(backend_.Loss(logits, executor_.Gradient(graph_.output())));
+  backend_.Loss(logits, 1.0F, executor_.Gradient(graph_.output()));
   STRATA_TRY(executor_.Backward(regularisation));
-  STRATA_TRY(backend_.RowGradients(executor_.Gradient(LayerGraph::kEmbeddings), regularisation.l2));
-  return backend_.Get(logits, gradients);
+  backend_.RowGradients(executor_.Gradient(LayerGraph::kEmbeddings), regularisation.l2);
+  if (regularisation.l2 > 0) {
+    backend_.Penalise(regularisation.l2 * static_cast<float>(batch.samples));
+  }
+  backend_.GetGradients(gradients);
+  return backend_.GetLoss(logits, gradients.logits);
 }
 
 Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
@@ -73,11 +77,13 @@ Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
   STRATA_CHECK(input.rows.size() == input.unique.keys.size() * graph_.row_dim());
   STRATA_CHECK(input.parameters.size() == graph_.parameters());
   const size_t samples = std::max(batch.samples, samples_min);
-  STRATA_TRY(backend_.Set(input, samples));
+  backend_.SetParameters(input.parameters);
+  STRATA_TRY(backend_.SetBatch(batch, samples));
+  STRATA_TRY(backend_.SetRows(batch, input.unique, input.rows));
   STRATA_TRY(executor_.Begin(samples));
   executor_.ClearDense();
-  backend_.FillInputs(executor_.Value(LayerGraph::kDense),
-                      executor_.Value(LayerGraph::kEmbeddings));
+  backend_.FillDense(executor_.Value(LayerGraph::kDense));
+  backend_.FillEmbeddings(executor_.Value(LayerGraph::kEmbeddings));
   return executor_.Forward(regularisation);
 }
 

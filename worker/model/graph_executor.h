@@ -35,6 +35,7 @@ class GraphExecutor {
 
   // Makes room for this many samples. Their inputs are filled next, then come Forward and Backward.
   Status Begin(size_t samples);
+  size_t samples() const { return samples_; }
   // Features of samples that are made up are zeros.
   void ClearDense() { backend_.Clear(&values_[LayerGraph::kDense]); }
   Columns Value(uint32_t value) { return In(values_, value); }

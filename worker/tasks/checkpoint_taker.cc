@@ -38,7 +38,7 @@ uint64_t CheckpointTaker::Finish() {
   return saved_;
 }
 
-Status CheckpointTaker::BetweenSteps(const Trainer& trainer) {
+Status CheckpointTaker::BetweenSteps(const TrainingRun& trainer) {
   const uint64_t steps = trainer.steps();
   const bool again = !saving_ && again_.exchange(false);
   if (options_.resumed_steps == steps) return {};
@@ -82,18 +82,18 @@ std::vector<Attachment> CheckpointTaker::Attachments(const TrainerState& state) 
   return attachments;
 }
 
-Status CheckpointTaker::TakeFirst(const Trainer& trainer) {
+Status CheckpointTaker::TakeFirst(const TrainingRun& trainer) {
   Log(LogLevel::kInfo, "taking a checkpoint before the first step");
   return TakeNow(trainer, kFirstCutTimeout).status();
 }
 
-Result<uint32_t> CheckpointTaker::TakeLast(const Trainer& trainer) {
+Result<uint32_t> CheckpointTaker::TakeLast(const TrainingRun& trainer) {
   Finish();
   const bool is_held = newest_number_ != 0 && newest_steps_ == trainer.steps();
   return is_held ? Result<uint32_t>(newest_number_.load()) : TakeNow(trainer, kCutTimeout);
 }
 
-Result<uint32_t> CheckpointTaker::TakeNow(const Trainer& trainer, TimeNs cut_timeout) {
+Result<uint32_t> CheckpointTaker::TakeNow(const TrainingRun& trainer, TimeNs cut_timeout) {
   const TimeNs begin = clock_.Now();
   STRATA_ASSIGN(const CheckpointInfo info,
                 CutAndSave(checkpointer_, Full(), Attachments(trainer.State()), begin + cut_timeout,

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "strata/status.h"
-#include "worker/ctr/trainer.h"
+#include "worker/ctr/training_run.h"
 
 namespace strata {
 
@@ -34,11 +34,11 @@ class CheckpointTaker {
   // so that a run can always go on. Its error is returned; later ones are logged, and training goes
   // on, since a checkpoint is for bad times. One that another cut or a restart of a server came
   // before is taken again, the first at once and a later one before the next step, once.
-  Status BetweenSteps(const Trainer& trainer);
+  Status BetweenSteps(const TrainingRun& trainer);
 
   // The last one of a run that ends between two steps, unless the newest holds them all: saved when
   // it returns. Its number.
-  Result<uint32_t> TakeLast(const Trainer& trainer);
+  Result<uint32_t> TakeLast(const TrainingRun& trainer);
 
   // Waits for the checkpoint under way. How many there are of this run.
   uint64_t Finish();
@@ -46,8 +46,8 @@ class CheckpointTaker {
  private:
   std::vector<Attachment> Attachments(const TrainerState& state) const;
   bool Full() const { return saved_ % kFullEvery == 0; }
-  Status TakeFirst(const Trainer& trainer);
-  Result<uint32_t> TakeNow(const Trainer& trainer, TimeNs cut_timeout);
+  Status TakeFirst(const TrainingRun& trainer);
+  Result<uint32_t> TakeNow(const TrainingRun& trainer, TimeNs cut_timeout);
   Status Save(uint32_t number, const TrainerState& state);
   void Note(const CheckpointInfo& info, uint64_t steps, TimeNs begin);
 

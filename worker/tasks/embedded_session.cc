@@ -7,6 +7,7 @@
 #include "base/file/output_file.h"
 #include "cluster/collective/single_group.h"
 #include "storage/checkpoint/local_checkpointer.h"
+#include "storage/gpu/gpu_store.h"
 #include "storage/memory/host_store.h"
 #include "worker/tasks/session.h"
 
@@ -16,7 +17,7 @@ namespace {
 // Nothing here ever waits for anybody, so there is nothing to cancel and nobody to tell.
 class EmbeddedSession final : public Session {
  public:
-  EmbeddedSession() : store_(MakeHostStore()) {}
+  explicit EmbeddedSession(std::unique_ptr<LocalStore> store) : store_(std::move(store)) {}
 
   Group& group() override { return group_; }
   TableStore& store() override { return *store_; }
@@ -55,6 +56,15 @@ class EmbeddedSession final : public Session {
 
 }  // namespace
 
-std::unique_ptr<Session> MakeEmbeddedSession() { return std::make_unique<EmbeddedSession>(); }
+Result<std::unique_ptr<Session>> MakeEmbeddedSession(const JobConfig& job) {
+  std::unique_ptr<LocalStore> store = MakeHostStore();
+  if (job.rows_on_gpu) {
+    Result<std::unique_ptr<LocalStore>> on_gpu = MakeLocalGpuStore(
+        {.device = job.device.ordinal.value_or(0), .memory_bytes = job.gpu_memory_bytes});
+    if (!on_gpu.ok()) return on_gpu.status().Prefixed("sparse.placement").Prefixed(job.file);
+    store = std::move(on_gpu).value();
+  }
+  return std::unique_ptr<Session>(std::make_unique<EmbeddedSession>(std::move(store)));
+}
 
 }  // namespace strata

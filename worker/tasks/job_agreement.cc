@@ -57,8 +57,8 @@ bool IsWithoutEffectOnSteps(std::string_view setting) {
 bool IsLater(std::string_view setting) {
   const size_t dot = setting.find('.');
   const std::string_view section = setting.substr(0, dot);
-  if (section == "compute" || setting == "model.bottom" || setting == "model.cross_layers" ||
-      setting == "model.cross_rank") {
+  if (section == "compute" || setting == "sparse.placement" || setting == "model.bottom" ||
+      setting == "model.cross_layers" || setting == "model.cross_rank") {
     return true;
   }
   if (section != "sparse" && section != "dense") return false;

@@ -9,7 +9,7 @@
 #include "cluster/collective/group.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "strata/status.h"
-#include "worker/ctr/trainer.h"
+#include "worker/ctr/training_run.h"
 
 namespace strata {
 

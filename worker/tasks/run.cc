@@ -45,7 +45,12 @@ class CtrRun {
 
  private:
   Result<std::unique_ptr<Session>> OpenSession(const WorkerIdentity& identity) {
-    if (!options_.cluster.has_value()) return MakeEmbeddedSession();
+    if (!options_.cluster.has_value()) return MakeEmbeddedSession(options_.job);
+    if (options_.job.rows_on_gpu) {
+      return Invalid(fmt::format(
+          "{}: sparse.placement = \"gpu\" is for a job without servers: with them, rows are there",
+          options_.job.file));
+    }
     return OpenClusterSession(*options_.cluster, identity, process_.Hooks());
   }
 

@@ -62,7 +62,9 @@ struct SessionHooks {
   std::function<void(std::vector<ServerWait>)> waits = {};
 };
 
-std::unique_ptr<Session> MakeEmbeddedSession();
+// Without servers; rows are where the job says. kNotFound, kRefused, kFailed: the GPU that it names
+// is not there, or has not the memory.
+Result<std::unique_ptr<Session>> MakeEmbeddedSession(const JobConfig& job);
 
 // FindIdentity; kInvalid also when neither the list nor cluster.servers names servers.
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/dictionary.h"
+#include "worker/ctr/gpu_trainer.h"
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/scorer.h"
 #include "worker/ctr/trainer.h"
@@ -101,24 +102,14 @@ class TrainTask {
                   MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));
     const TableSpec table = JobTable(job_, shape);
     STRATA_TRY(ResumeOrBegin(table, fitted));
-    Trainer trainer({.seed = job_.seed,
-                     .batch_size = job_.batch_size,
-                     .dropout = job_.dropout,
-                     .l2 = job_.l2,
-                     .dense_optimizer = job_.dense_optimizer,
-                     .table = table.id(),
-                     .nonce = SystemRandom64(),
-                     .fused = table.ack != AckLevel::kSynced,
-                     .hint_batches = job_.hint_batches,
-                     .between_steps = BetweenSteps(&trainer),
-                     .wants_end = [this] { return WantsEnd(); }},
-                    *network, context_.session.store(), group_);
-    STRATA_TRY(trainer.Start());
-    if (resumed_.has_value()) STRATA_TRY(trainer.Resume(resumed_->state));
-    STRATA_TRY(TrainAll(*network, trainer, table.id()));
-    if (trainer.has_ended()) STRATA_TRY(StopIfAsked(trainer));
-    STRATA_TRY(Save(features, shape, table, trainer));
-    if (trainer.has_ended()) return StoppedUnread();
+    STRATA_TRY(MakeRun(*network, table));
+    TrainingRun& run = *run_;
+    STRATA_TRY(run.Start());
+    if (resumed_.has_value()) STRATA_TRY(run.Resume(resumed_->state));
+    STRATA_TRY(TrainAll(*network, table.id()));
+    if (run.has_ended()) STRATA_TRY(StopIfAsked());
+    STRATA_TRY(Save(features, shape, table));
+    if (run.has_ended()) return StoppedUnread();
     return std::move(result_);
   }
 
@@ -175,7 +166,39 @@ class TrainTask {
     return context_.session.store().CreateTable(table);  // exists; as this job defines it?
   }
 
-  std::function<Status()> BetweenSteps(const Trainer* trainer) {
+  Status MakeRun(Network& network, const TableSpec& table) {
+    if (job_.rows_on_gpu) {
+      STRATA_ASSIGN(gpu_training_, GpuTraining::Make(network.graph(), context_.session.store(),
+                                                     {.gpu = job_.device.ordinal.value_or(0),
+                                                      .precision = job_.precision,
+                                                      .dense_optimizer = job_.dense_optimizer,
+                                                      .table = table.name}));
+      run_ = std::make_unique<GpuTrainer>(
+          GpuTrainerOptions{.seed = job_.seed,
+                            .batch_size = job_.batch_size,
+                            .dropout = job_.dropout,
+                            .dense_optimizer = job_.dense_optimizer,
+                            .between_steps = BetweenSteps(),
+                            .wants_end = [this] { return WantsEnd(); }},
+          network.graph(), *gpu_training_);
+      return {};
+    }
+    run_ = std::make_unique<Trainer>(TrainerOptions{.seed = job_.seed,
+                                                    .batch_size = job_.batch_size,
+                                                    .dropout = job_.dropout,
+                                                    .l2 = job_.l2,
+                                                    .dense_optimizer = job_.dense_optimizer,
+                                                    .table = table.id(),
+                                                    .nonce = SystemRandom64(),
+                                                    .fused = table.ack != AckLevel::kSynced,
+                                                    .hint_batches = job_.hint_batches,
+                                                    .between_steps = BetweenSteps(),
+                                                    .wants_end = [this] { return WantsEnd(); }},
+                                     network, context_.session.store(), group_);
+    return {};
+  }
+
+  std::function<Status()> BetweenSteps() {
     if (checkpointer_ == nullptr) return {};
     std::optional<uint64_t> resumed_steps;
     if (resumed_.has_value()) resumed_steps = resumed_->state.steps;
@@ -183,10 +206,10 @@ class TrainTask {
                    CheckpointTakerOptions{.fingerprint = fingerprint_,
                                           .every_steps = job_.checkpoint.every_steps,
                                           .resumed_steps = resumed_steps});
-    return [this, trainer] { return taker_->BetweenSteps(*trainer); };
+    return [this] { return taker_->BetweenSteps(*run_); };
   }
 
-  Status TrainAll(Network& network, Trainer& trainer, TableId table) {
+  Status TrainAll(Network& network, TableId table) {
     RecentSamples recent;
     double loss = kUnknown;
     Phase phase(context_, "train");
@@ -196,7 +219,7 @@ class TrainTask {
     for (; epoch < job_.epochs; ++epoch) {
       context_.board.SetState("training");
       context_.set_ends_itself(takes_checkpoints());
-      STRATA_TRY(trainer.TrainEpoch(*training_, epoch, [&](const StepReport& report) -> Status {
+      STRATA_TRY(run_->TrainEpoch(*training_, epoch, [&](const StepReport& report) -> Status {
         recent.Add(*report.batch, report.logits);
         // A mean over about the last twenty steps.
         loss = std::isnan(loss) ? report.loss : loss + (report.loss - loss) / 20;
@@ -205,14 +228,15 @@ class TrainTask {
                       loss, &recent);
         return context_.check();
       }));
-      if (trainer.has_ended()) break;
+      if (run_->has_ended()) break;
       context_.set_ends_itself(false);
       const bool last = epoch + 1 == job_.epochs;
       const bool due = job_.eval_every > 0 && (epoch + 1) % job_.eval_every == 0;
       if (last) phase.Show(1, loss, &recent);
       if (test_ == nullptr || !(last || due)) continue;
       const TimeNs begin = context_.clock.Now();
-      Scorer scorer(network, trainer.dense(), context_.session.store(), table);
+      const std::vector<float> dense = run_->Dense();
+      Scorer scorer(network, dense, context_.session.store(), table);
       STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, *test_, scorer));
       seconds_evaluating += SecondsBetween(begin, context_.clock.Now());
       Log(LogLevel::kInfo, "epoch {} of {}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}",
@@ -220,21 +244,20 @@ class TrainTask {
       result_.metrics = metrics;
     }
     result_.model = job_.model;
-    result_.samples = trainer.samples() - samples_before;
-    result_.steps = trainer.steps();
+    result_.samples = run_->samples() - samples_before;
+    result_.steps = run_->steps();
     result_.seconds = phase.seconds() - seconds_evaluating;
     if (taker_.has_value()) result_.checkpoints = taker_->Finish();
     return {};
   }
 
   Status Save(const std::vector<FittedFeature>& features, const ModelShape& shape,
-              const TableSpec& table, const Trainer& trainer) {
+              const TableSpec& table) {
     if (job_.model_path.empty()) return {};
     context_.board.SetState("saving");
     Status saved;
     if (group_.rank() == 0) {
-      const SavedModel model =
-          TrainedModel(job_.name, job_.epochs, shape, table, features, trainer);
+      const SavedModel model = TrainedModel(job_.name, job_.epochs, shape, table, features, *run_);
       saved = WriteOrKeep(context_.disk, job_.model_path, [&](const std::string& folder) {
         STRATA_TRY(SaveModel(context_.disk, folder, model, context_.session.store(), table));
         return texts_ ? WriteDictionary(context_.disk, folder, *texts_)
@@ -252,19 +275,19 @@ class TrainTask {
   }
 
   // A signal came, here or to another worker: the job can go on from the last step.
-  Status StopIfAsked(const Trainer& trainer) {
+  Status StopIfAsked() {
     const Status asked = context_.asked();
     STRATA_ASSIGN(const uint64_t ranks, SumOverRanks(group_, asked.ok() ? 0 : 1));
     if (ranks == 0) return {};
     context_.ends_now();
     context_.board.SetState("saving");
     Result<uint32_t> last = 0U;
-    if (taker_.has_value()) last = taker_->TakeLast(trainer);
+    if (taker_.has_value()) last = taker_->TakeLast(*run_);
     STRATA_ASSIGN(const uint64_t number, NumberOfRank0(group_, last.ok() ? *last : 0));
     return Cancelled(fmt::format(
         "{} after step {}: {}; to go on, start the same job again",
         asked.ok() ? "another worker was asked to stop, and all stopped" : asked.message(),
-        trainer.steps(),
+        run_->steps(),
         number != 0 ? fmt::format("checkpoint {} holds all of it", number)
         : last.ok() ? "no last checkpoint could be taken, and worker 0 says why"
                     : fmt::format("no last checkpoint could be taken, an earlier one has to do: {}",
@@ -289,6 +312,8 @@ class TrainTask {
   std::string fingerprint_;
   std::unique_ptr<Checkpointer> checkpointer_;  // of rank 0
   std::optional<ResumedRun> resumed_;
+  std::unique_ptr<GpuTraining> gpu_training_;  // where rows are on a GPU
+  std::unique_ptr<TrainingRun> run_;
   std::optional<CheckpointTaker> taker_;
   std::optional<TextCounts> texts_;  // of all ranks, on rank 0, if a dictionary is to be written
   TaskResult result_;

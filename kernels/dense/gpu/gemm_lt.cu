@@ -50,7 +50,7 @@ class Plan {
     STRATA_TRY(Layout(&b_, type, call.n, call.k, call.b));
     STRATA_TRY(Layout(&a_, type, call.k, call.m, call.a));
     STRATA_TRY(Layout(&c_, c_type, call.n, call.m, {call.c, call.c_stride, false}));
-    return Choose(handle, call);
+    return Choose(handle, call, precision);
   }
 
   Status Run(cublasLtHandle_t handle, const GemmCall& call, void* workspace, cudaStream_t stream) {
@@ -80,20 +80,22 @@ class Plan {
   }
 
   // Takes the first that cuBLASLt proposes, so that equal calls give equal bits.
-  Status Choose(cublasLtHandle_t handle, const GemmCall& call) {
+  Status Choose(cublasLtHandle_t handle, const GemmCall& call, GemmPrecision precision) {
     cublasLtMatmulPreference_t preference = nullptr;
     STRATA_TRY(FromLt(cublasLtMatmulPreferenceCreate(&preference), "a choice of products"));
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
       return cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
     };
-    const auto aligned = [](const void* data) {
-      return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data) % 16 == 0 ? 16 : 2);
+    const auto aligned = [](const void* data, uint32_t element) -> uint32_t {
+      return reinterpret_cast<uintptr_t>(data) % 16 == 0 ? 16 : element;
     };
+    const uint32_t bytes = precision == GemmPrecision::kBf16 ? 2 : 4;
+    const uint32_t c_bytes = call.c_is_fp32 ? 4 : bytes;
     (void)prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes);
-    (void)prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned(call.b.data));
-    (void)prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned(call.a.data));
-    (void)prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned(call.c));
-    (void)prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned(call.c));
+    (void)prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned(call.b.data, bytes));
+    (void)prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned(call.a.data, bytes));
+    (void)prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned(call.c, c_bytes));
+    (void)prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned(call.c, c_bytes));
     cublasLtMatmulHeuristicResult_t best = {};
     int found = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, product_, b_, a_, c_, c_,

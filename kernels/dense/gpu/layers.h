@@ -65,11 +65,11 @@ void GpuGatedBack(const Exec& exec, size_t samples, const GpuColumns& x0, const 
                   const GpuColumns& dy, const GpuColumns& dg, const GpuColumns& dx0,
                   const GpuColumns& dx);
 
-// dlogits = weight * (sigmoid(logit) - label), and *loss = the sum of weight * cross entropy.
-// losses: scratch of a double a sample.
+// dlogits = scale * weight * (sigmoid(logit) - label), and *loss = the sum of weight * cross
+// entropy. losses: scratch of a double a sample.
 void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
-                     const float* labels, const float* weights, const GpuColumns& dlogits,
-                     double* losses, double* loss);
+                     const float* labels, const float* weights, float scale,
+                     const GpuColumns& dlogits, double* losses, double* loss);
 
 // gradients[i] += scale * parameters[i].
 void GpuAddPenalty(const Exec& exec, size_t count, float scale, const float* parameters,

@@ -158,13 +158,14 @@ struct Entropy {
   ColumnsOf<T> logits;
   const float* labels;
   const float* weights;
+  float scale;
   ColumnsOf<T> dlogits;
   double* losses;
   __device__ void operator()(size_t i, size_t /*one*/) const {
     const double z = logits.Get(i, 0);
     const double weight = weights[i];
     losses[i] = weight * (math::Softplus(z) - z * labels[i]);
-    dlogits.Set(i, 0, static_cast<float>(weight * (math::Sigmoid(z) - labels[i])));
+    dlogits.Set(i, 0, scale * static_cast<float>(weight * (math::Sigmoid(z) - labels[i])));
   }
 };
 
@@ -265,13 +266,13 @@ void GpuCrossBack(const Exec& exec, size_t samples, const GpuColumns& x0, const 
 }
 
 void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
-                     const float* labels, const float* weights, const GpuColumns& dlogits,
-                     double* losses, double* loss) {
+                     const float* labels, const float* weights, float scale,
+                     const GpuColumns& dlogits, double* losses, double* loss) {
   WithElement(logits.type, [&](auto element) {
     using T = typename decltype(element)::type;
-    RunForEachElement(
-        exec, Entropy<T>{ColumnsOf<T>(logits), labels, weights, ColumnsOf<T>(dlogits), losses},
-        samples, 1);
+    const Entropy<T> entropy{ColumnsOf<T>(logits),  labels, weights, scale,
+                             ColumnsOf<T>(dlogits), losses};
+    RunForEachElement(exec, entropy, samples, 1);
   });
   SumLosses<<<1, kLossThreads, 0, StreamOf(exec)>>>(losses, samples, loss);
 }

@@ -96,11 +96,12 @@ void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSour
     EXPECT_EQ(trainer.has_ended(), recipe.steps > 0);
     if (trainer.has_ended()) break;
   }
-  Scorer scorer(*network, trainer.dense(), store, TableOf(recipe).id());
+  const std::vector<float> dense = trainer.Dense();
+  Scorer scorer(*network, dense, store, TableOf(recipe).id());
   const auto metrics = scorer.Evaluate(test, group, [](size_t) -> Status { return {}; });
   ASSERT_TRUE(metrics.ok()) << metrics.status().ToString();
   run->metrics = *metrics;
-  run->dense.assign(trainer.dense().begin(), trainer.dense().end());
+  run->dense = dense;
   run->samples = trainer.samples();
   run->steps = trainer.steps();
 }

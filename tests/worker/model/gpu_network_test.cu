@@ -89,7 +89,7 @@ TEST_F(GpuNetwork, LogitsAgreeWithTheFormula) {
 
 TEST_F(GpuNetwork, TrainsAsTheCpuDoes) {
   const std::pair<GemmPrecision, double> precisions[] = {
-      {GemmPrecision::kFp32, 2e-5}, {GemmPrecision::kTf32, 5e-3}, {GemmPrecision::kBf16, 0.12}};
+      {GemmPrecision::kFp32, 2e-5}, {GemmPrecision::kTf32, 5e-2}, {GemmPrecision::kBf16, 0.12}};
   for (const ModelShape& shape : GpuShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
     // Some rows have more keys than a part of a sum.

@@ -11,6 +11,7 @@
 #include "base/thread/mutex.h"
 #include "cluster/collective/single_group.h"
 #include "storage/memory/host_store.h"
+#include "worker/ctr/trainer.h"
 #include "worker/model/model_shape.h"
 
 namespace strata {
@@ -84,7 +85,7 @@ class FakeCheckpointer final : public Checkpointer {
 // A trainer that stands behind any number of steps.
 class AnyTrainer {
  public:
-  const Trainer& At(uint64_t steps) {
+  const TrainingRun& At(uint64_t steps) {
     EXPECT_TRUE(
         trainer_.Resume({.steps = steps, .dense = std::vector<float>(1), .dense_state = {}}).ok());
     return trainer_;

@@ -126,11 +126,12 @@ class ClickModelTest : public testing::Test {
     WorkerOptions options;
     options.task = task;
     options.job = std::move(job).value();
-    const std::unique_ptr<Session> session = MakeEmbeddedSession();
+    auto session = MakeEmbeddedSession(options.job);
+    EXPECT_TRUE(session.ok()) << session.status().ToString();
     StatusBoard board(RealClock());
     ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
     auto result = RunTask({.options = options,
-                           .session = *session,
+                           .session = **session,
                            .disk = RealDisk(),
                            .clock = RealClock(),
                            .board = board,

@@ -35,6 +35,24 @@ void GpuPoolCompact(const Exec& exec, size_t samples, const CompactRows& batch,
 void GpuPoolWeights(const Exec& exec, size_t samples, const CompactRows& batch, const float* bias,
                     const GpuColumns& y);
 
+// What a pooled lookup gives of rows that begin with a single weight: `pooled` has, for each slot,
+// the sum of the weights and then that of the vectors, row_dim elements in all.
+struct PooledRows {
+  GpuColumns pooled;
+  size_t slots = 0;
+  size_t row_dim = 0;
+};
+// y = *bias + the sum of the slots' weights.
+void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& rows,
+                         const float* bias, const GpuColumns& y);
+// The slots' vectors side by side.
+void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
+                    const GpuColumns& vectors);
+// The reverse: rows.pooled = the gradient of each slot's weight, which is dlogits', and of its
+// vector.
+void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogits,
+                      const GpuColumns& dvectors, const PooledRows& rows);
+
 // Which keys have a row, in parts of at most kRowPartKeys: part p is keys[begins[p]] to
 // keys[begins[p + 1] - 1], and row r has the parts first_parts[r] to first_parts[r + 1] - 1.
 inline constexpr size_t kRowPartKeys = 64;

@@ -1,5 +1,5 @@
 #include "kernels/dense/gpu/launch.cuh"
-#include "kernels/dense/gpu/pool_compact.h"
+#include "kernels/dense/gpu/rows.h"
 
 namespace strata {
 namespace {
@@ -40,6 +40,44 @@ struct PoolWeights {
       sum += WeightOf(batch, k) * batch.rows[batch.index[k] * row_dim];
     }
     y.Set(i, 0, sum);
+  }
+};
+
+template <typename P, typename Y>
+struct SumPooledWeights {
+  ColumnsOf<P> pooled;
+  size_t slots;
+  size_t row_dim;
+  const float* bias;
+  ColumnsOf<Y> y;
+  __device__ void operator()(size_t i, size_t /*one*/) const {
+    float sum = *bias;
+    for (size_t s = 0; s < slots; ++s) sum += pooled.Get(i, s * row_dim);
+    y.Set(i, 0, sum);
+  }
+};
+
+template <typename P, typename V>
+struct TakeVectors {
+  ColumnsOf<P> pooled;
+  size_t row_dim;
+  ColumnsOf<V> vectors;
+  __device__ void operator()(size_t i, size_t e) const {
+    const size_t dim = row_dim - 1;
+    vectors.Set(i, e, pooled.Get(i, e / dim * row_dim + 1 + e % dim));
+  }
+};
+
+template <typename L, typename V>
+struct GiveGradients {
+  ColumnsOf<L> dlogits;
+  ColumnsOf<V> dvectors;
+  size_t row_dim;
+  ColumnsOf<V> pooled;
+  __device__ void operator()(size_t i, size_t e) const {
+    const size_t d = e % row_dim;
+    pooled.Set(i, e,
+               d == 0 ? dlogits.Get(i, 0) : dvectors.Get(i, e / row_dim * (row_dim - 1) + d - 1));
   }
 };
 
@@ -107,6 +145,39 @@ void GpuPoolWeights(const Exec& exec, size_t samples, const CompactRows& batch, 
     using T = typename decltype(element)::type;
     RunForEachElement(exec, PoolWeights<T>{batch, batch.row_dim(), bias, ColumnsOf<T>(y)}, samples,
                       1);
+  });
+}
+
+void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& rows,
+                         const float* bias, const GpuColumns& y) {
+  WithElements(rows.pooled.type, y.type, [&](auto of_pooled, auto of_y) {
+    using P = typename decltype(of_pooled)::type;
+    using Y = typename decltype(of_y)::type;
+    const SumPooledWeights<P, Y> sum{ColumnsOf<P>(rows.pooled), rows.slots, rows.row_dim, bias,
+                                     ColumnsOf<Y>(y)};
+    RunForEachElement(exec, sum, samples, 1);
+  });
+}
+
+void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
+                    const GpuColumns& vectors) {
+  WithElements(rows.pooled.type, vectors.type, [&](auto of_pooled, auto of_vectors) {
+    using P = typename decltype(of_pooled)::type;
+    using V = typename decltype(of_vectors)::type;
+    RunForEachElement(
+        exec, TakeVectors<P, V>{ColumnsOf<P>(rows.pooled), rows.row_dim, ColumnsOf<V>(vectors)},
+        samples, rows.slots * (rows.row_dim - 1));
+  });
+}
+
+void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogits,
+                      const GpuColumns& dvectors, const PooledRows& rows) {
+  WithElements(dlogits.type, rows.pooled.type, [&](auto of_logits, auto of_pooled) {
+    using L = typename decltype(of_logits)::type;
+    using V = typename decltype(of_pooled)::type;
+    const GiveGradients<L, V> give{ColumnsOf<L>(dlogits), ColumnsOf<V>(dvectors), rows.row_dim,
+                                   ColumnsOf<V>(rows.pooled)};
+    RunForEachElement(exec, give, samples, rows.slots * rows.row_dim);
   });
 }
 

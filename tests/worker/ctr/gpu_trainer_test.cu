@@ -1,0 +1,239 @@
+// Training with rows and dense part on a GPU beside the trainer of the CPU.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "cluster/collective/single_group.h"
+#include "storage/gpu/gpu_store.h"
+#include "storage/memory/host_store.h"
+#include "tests/support/device_memory.cuh"
+#include "tests/worker/ctr/click_data.h"
+#include "worker/ctr/gpu_trainer.h"
+#include "worker/ctr/trainer.h"
+#include "worker/model/model_shape.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+struct GpuRecipe {
+  ModelShape shape;
+  GemmPrecision precision = GemmPrecision::kFp32;
+  OptimizerSpec sparse{.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.1F};
+  OptimizerSpec dense{.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
+  uint32_t batch_size = 128;
+  float dropout = 0;
+};
+
+TableSpec TableOf(const GpuRecipe& recipe) {
+  return {.name = "rows",
+          .dim = RowDimOf(recipe.shape),
+          .optimizer = recipe.sparse,
+          .initializer = {InitializerKind::kNormal, 0.1F},
+          .seed = 1};
+}
+
+using Rows = std::map<Key, std::vector<float>>;
+
+struct GpuRun {
+  Rows rows;
+  TrainerState state;
+  std::vector<double> losses;
+};
+
+Rows AllRowsOf(TableStore& store, const TableSpec& table) {
+  Rows all;
+  EXPECT_TRUE(Scan(store, table, [&](std::span<const Key> keys, std::span<const float> rows) {
+                for (size_t i = 0; i < keys.size(); ++i) {
+                  const auto row = rows.subspan(i * table.dim, table.dim);
+                  all[keys[i]].assign(row.begin(), row.end());
+                }
+                return Status::Ok();
+              }).ok());
+  return all;
+}
+
+// Trains over the samples once, from where `state` stands, if there is one.
+void TrainOver(TrainingRun* run, VectorSource source, const TrainerState* state, GpuRun* found) {
+  Status status = run->Start();
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  if (state != nullptr) ASSERT_TRUE(run->Resume(*state).ok());
+  status = run->TrainEpoch(source, 0, [&](const StepReport& report) -> Status {
+    found->losses.push_back(report.loss);
+    EXPECT_EQ(report.logits.size(), report.batch->samples);
+    return {};
+  });
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  found->state = run->State();
+}
+
+class GpuTrainerTest : public testing::Test {
+ protected:
+  void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+
+  static std::unique_ptr<LocalStore> Store(const GpuRecipe& recipe) {
+    auto store = MakeLocalGpuStore({.memory_bytes = size_t{256} << 20});
+    EXPECT_TRUE(store.ok()) << store.status().ToString();
+    EXPECT_TRUE((*store)->CreateTable(TableOf(recipe)).ok());
+    return std::move(*store);
+  }
+  // Over a store's table, as it is.
+  static GpuRun OnGpu(const GpuRecipe& recipe, LocalStore& store, const VectorSource& source,
+                      const TrainerState* state = nullptr,
+                      const std::function<bool()>& wants_end = {}) {
+    GpuRun found;
+    const LayerGraph graph = GraphOf(recipe.shape);
+    auto training = GpuTraining::Make(
+        graph, store,
+        {.precision = recipe.precision, .dense_optimizer = recipe.dense, .table = "rows"});
+    EXPECT_TRUE(training.ok()) << training.status().ToString();
+    if (!training.ok()) return found;
+    GpuTrainer trainer({.seed = 1,
+                        .batch_size = recipe.batch_size,
+                        .dropout = recipe.dropout,
+                        .dense_optimizer = recipe.dense,
+                        .wants_end = wants_end},
+                       graph, **training);
+    TrainOver(&trainer, source, state, &found);
+    found.rows = AllRowsOf(store, TableOf(recipe));
+    return found;
+  }
+  static GpuRun OnCpu(const GpuRecipe& recipe, const VectorSource& source) {
+    GpuRun found;
+    const auto store = MakeHostStore();
+    EXPECT_TRUE(store->CreateTable(TableOf(recipe)).ok());
+    const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
+    SingleGroup alone;
+    Trainer trainer({.seed = 1,
+                     .batch_size = recipe.batch_size,
+                     .dropout = recipe.dropout,
+                     .dense_optimizer = recipe.dense,
+                     .table = TableOf(recipe).id()},
+                    *network, *store, alone);
+    TrainOver(&trainer, source, nullptr, &found);
+    found.rows = AllRowsOf(*store, TableOf(recipe));
+    return found;
+  }
+};
+
+double Apart(const std::vector<float>& found, const std::vector<float>& expected) {
+  double apart = 0;
+  double length = 1e-12;
+  for (size_t i = 0; i < found.size(); ++i) {
+    apart += std::pow(double{found[i]} - expected[i], 2);
+    length += std::pow(double{expected[i]}, 2);
+  }
+  return std::sqrt(apart / length);
+}
+
+void ExpectAlike(const GpuRun& found, const GpuRun& expected, double tolerance) {
+  ASSERT_EQ(found.losses.size(), expected.losses.size());
+  for (size_t i = 0; i < found.losses.size(); ++i) {
+    EXPECT_NEAR(found.losses[i], expected.losses[i], tolerance) << "step " << i + 1;
+  }
+  EXPECT_LT(Apart(found.state.dense, expected.state.dense), tolerance);
+  EXPECT_EQ(found.state.samples, expected.state.samples);
+  EXPECT_EQ(found.state.steps, expected.state.steps);
+  ASSERT_EQ(found.rows.size(), expected.rows.size());
+  std::vector<float> found_rows;
+  std::vector<float> expected_rows;
+  for (const auto& [key, row] : expected.rows) {
+    ASSERT_TRUE(found.rows.contains(key));
+    const std::vector<float>& other = found.rows.at(key);
+    found_rows.insert(found_rows.end(), other.begin(), other.end());
+    expected_rows.insert(expected_rows.end(), row.begin(), row.end());
+  }
+  EXPECT_LT(Apart(found_rows, expected_rows), tolerance);
+}
+
+std::vector<GpuRecipe> Recipes() {
+  std::vector<GpuRecipe> recipes = {
+      {.shape = {ModelKind::kLogistic, 0, {}, 3, 2}},
+      {.shape = {ModelKind::kFm, 4, {}, 3, 2}},
+      {.shape = {ModelKind::kDeepFm, 4, {16, 8}, 3, 2}},
+      {.shape = {ModelKind::kDlrm, 8, {16, 8}, 3, 2, {8}}},
+      {.shape = {ModelKind::kDcnV2, 4, {16}, 3, 2, {5}, 2, 4}},
+  };
+  recipes[2].sparse = {.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
+  recipes[2].dense = {.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.05F};
+  recipes[3].dropout = 0.1F;
+  recipes[4].dense = {.kind = OptimizerKind::kMomentum, .learning_rate = 0.01F, .clip_norm = 0.5F};
+  return recipes;
+}
+
+TEST_F(GpuTrainerTest, LearnsWhatTheCpuLearns) {
+  const auto data = ClickData(kGpuIsEmulated ? 1'000 : 10'000, 3);
+  const VectorSource source(data, 0, data.size());
+  for (const GpuRecipe& recipe : Recipes()) {
+    SCOPED_TRACE(ModelKindName(recipe.shape.kind));
+    const auto store = Store(recipe);
+    ExpectAlike(OnGpu(recipe, *store, source), OnCpu(recipe, source), 2e-3);
+  }
+}
+
+TEST_F(GpuTrainerTest, RepeatsToTheBitAndResumesWhereItStood) {
+  const auto data = ClickData(1'000, 5);
+  const VectorSource source(data, 0, data.size());
+  for (GpuRecipe recipe : Recipes()) {
+    SCOPED_TRACE(ModelKindName(recipe.shape.kind));
+    recipe.precision = GemmPrecision::kBf16;
+    const auto store = Store(recipe);
+    const GpuRun whole = OnGpu(recipe, *store, source);
+    const auto other = Store(recipe);
+    int steps = 0;
+    const GpuRun first = OnGpu(recipe, *other, source, nullptr, [&] { return ++steps == 3; });
+    EXPECT_EQ(first.state.steps, 3U);
+    const GpuRun rest = OnGpu(recipe, *other, source, &first.state);
+    EXPECT_EQ(rest.state.dense, whole.state.dense);
+    EXPECT_EQ(rest.state.dense_state, whole.state.dense_state);
+    EXPECT_EQ(rest.rows, whole.rows);
+    EXPECT_EQ(rest.losses.back(), whole.losses.back());
+  }
+}
+
+TEST_F(GpuTrainerTest, StatesOfOtherModelsAndTablesThatAreNotThereAreErrors) {
+  const GpuRecipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}};
+  const auto store = Store(recipe);
+  const LayerGraph graph = GraphOf(recipe.shape);
+  const auto absent = GpuTraining::Make(graph, *store, {.table = "none"});
+  EXPECT_EQ(absent.status().code(), StatusCode::kNotFound);
+  const auto host = MakeHostStore();
+  ASSERT_TRUE(host->CreateTable(TableOf(recipe)).ok());
+  EXPECT_EQ(GpuTraining::Make(graph, *host, {.table = "rows"}).status().code(),
+            StatusCode::kInvalid);
+  auto training =
+      GpuTraining::Make(graph, *store, {.dense_optimizer = recipe.dense, .table = "rows"});
+  ASSERT_TRUE(training.ok()) << training.status().ToString();
+  GpuTrainer trainer({.batch_size = 1, .dense_optimizer = recipe.dense}, graph, **training);
+  TrainerState state;
+  state.dense.resize(2);
+  EXPECT_THAT(trainer.Resume(state).ToString(), HasSubstr("has 2 dense parameters"));
+}
+
+// Numbers that are no numbers any more end training before they are learned from.
+TEST_F(GpuTrainerTest, ALossThatIsNoNumberEndsTraining) {
+  auto data = ClickData(300, 7);
+  data[200].dense[0] = INFINITY;
+  const GpuRecipe recipe{.shape = {ModelKind::kDeepFm, 4, {8}, 3, 2}};
+  const auto store = Store(recipe);
+  const LayerGraph graph = GraphOf(recipe.shape);
+  auto training =
+      GpuTraining::Make(graph, *store, {.dense_optimizer = recipe.dense, .table = "rows"});
+  ASSERT_TRUE(training.ok());
+  GpuTrainer trainer({.seed = 1, .batch_size = 128, .dense_optimizer = recipe.dense}, graph,
+                     **training);
+  ASSERT_TRUE(trainer.Start().ok());
+  VectorSource source(data, 0, data.size());
+  const Status status =
+      trainer.TrainEpoch(source, 0, [](const StepReport&) -> Status { return {}; });
+  EXPECT_EQ(status.code(), StatusCode::kFailed);
+  EXPECT_THAT(status.message(), HasSubstr("step 2: the loss is"));
+  for (const float parameter : trainer.Dense()) ASSERT_TRUE(std::isfinite(parameter));
+}
+
+}  // namespace
+}  // namespace strata

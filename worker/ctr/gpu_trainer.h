@@ -1,0 +1,60 @@
+// GpuTrainer: training of a click model by one worker, with rows and dense part in the memory of
+// one GPU (worker/model/gpu_training.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "strata/optimizer_spec.h"
+#include "strata/status.h"
+#include "worker/ctr/training_run.h"
+#include "worker/data/batch.h"
+#include "worker/model/gpu_training.h"
+#include "worker/model/layer_graph.h"
+
+namespace strata {
+
+struct GpuTrainerOptions {
+  uint64_t seed = 0;        // of the dense part's initial values and of dropout
+  uint32_t batch_size = 0;  // at least 1
+  float dropout = 0;
+  float l2 = 0;                   // of the dense part
+  OptimizerSpec dense_optimizer;  // that of the GpuTraining
+  // As TrainerOptions has them.
+  std::function<Status()> between_steps = {};
+  std::function<bool()> wants_end = {};
+};
+
+class GpuTrainer final : public TrainingRun {
+ public:
+  // Both outlive the trainer.
+  GpuTrainer(GpuTrainerOptions options, const LayerGraph& graph, GpuTraining& training);
+
+  Status Start() override;
+  Status Resume(TrainerState state) override;
+  Status TrainEpoch(BatchSource& source, uint64_t epoch,
+                    const std::function<Status(const StepReport&)>& on_step) override;
+  TrainerState State() const override;
+  std::vector<float> Dense() const override { return State().dense; }
+  uint64_t samples() const override { return samples_; }
+  uint64_t steps() const override { return step_ - 1; }
+  bool has_ended() const override { return has_ended_; }
+
+ private:
+  // Learns from the batch. The loss before that, as a mean.
+  Result<double> Step();
+
+  const GpuTrainerOptions options_;
+  const LayerGraph& graph_;
+  GpuTraining& training_;
+  uint64_t step_ = 1;  // the next one
+  uint64_t epoch_ = 0;
+  uint64_t epoch_steps_ = 0;
+  uint64_t samples_ = 0;
+  bool has_ended_ = false;
+  Batch batch_;
+  std::vector<float> logits_;
+};
+
+}  // namespace strata

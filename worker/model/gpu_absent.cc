@@ -1,0 +1,24 @@
+// What a build without CUDA says in place of a GPU.
+#include "worker/model/gpu_training.h"
+#include "worker/model/network.h"
+
+namespace strata {
+namespace {
+
+Status NoCuda() {
+  return Refused("this build has no CUDA: build with STRATA_CUDA=on (./dev build --cuda=on)");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph /*graph*/, int /*gpu*/,
+                                                GemmPrecision /*precision*/) {
+  return NoCuda();
+}
+
+Result<std::unique_ptr<GpuTraining>> GpuTraining::Make(LayerGraph /*graph*/, TableStore& /*store*/,
+                                                       const GpuTrainingOptions& /*options*/) {
+  return NoCuda();
+}
+
+}  // namespace strata

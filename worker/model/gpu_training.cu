@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/cuda_status.cuh"
+#include "storage/gpu/gpu_calls.cuh"
+#include "strata/gpu/embedding_group.h"
+#include "worker/model/gpu_backend.h"
+#include "worker/model/gpu_training.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kVectorBytes = 16;  // where a group's vectors may begin
+
+class LocalGpuTraining final : public GpuTraining {
+ public:
+  LocalGpuTraining(LayerGraph graph, const Exec& exec, const GpuTrainingOptions& options)
+      : graph_(std::move(graph)),
+        exec_(exec),
+        optimizer_(options.dense_optimizer),
+        backend_(exec, options.precision, graph_),
+        executor_(graph_, backend_) {}
+  ~LocalGpuTraining() override {
+    const DeviceScope device(exec_.ordinal);
+    group_.reset();
+    (void)cudaStreamDestroy(StreamOf(exec_));
+  }
+  Status Open(TableStore& store, const std::string& table) {
+    STRATA_TRY(backend_.Make());
+    STRATA_ASSIGN(group_, EmbeddingGroup::Open(store, {&table, 1}, exec_));
+    return {};
+  }
+
+  Status SetDense(std::span<const float> parameters, std::span<const float> state) override {
+    const DeviceScope device(exec_.ordinal);
+    backend_.SetParameters(parameters);
+    return backend_.SetState(optimizer_, state);
+  }
+  void GetDense(std::span<float> parameters, std::span<float> state) override {
+    const DeviceScope device(exec_.ordinal);
+    backend_.GetParameters(parameters);
+    backend_.GetState(state);
+  }
+
+  Result<double> Step(const Batch& batch, const Regularisation& regularisation, uint64_t step,
+                      std::span<float> logits,
+                      const std::function<Status(double loss)>& before_update) override;
+
+ private:
+  // Whether the group may write the vectors where the graph wants them.
+  bool IsDirect(const GpuColumns& embeddings) const {
+    return !graph_.has_key_weights() &&
+           reinterpret_cast<uintptr_t>(embeddings.data) % kVectorBytes == 0;
+  }
+  Status ForwardRows(const Batch& batch);
+  Status BackwardRows(uint64_t step);
+  PooledType type() const {
+    return backend_.element() == GpuElement::kBf16 ? PooledType::kBFloat16 : PooledType::kFloat32;
+  }
+
+  const LayerGraph graph_;
+  const Exec exec_;  // its stream is the training's own
+  const OptimizerSpec optimizer_;
+  GpuBackend backend_;
+  GraphExecutor<GpuBackend> executor_;
+  std::unique_ptr<EmbeddingGroup> group_;
+  DeviceBuffer keys_;
+  GpuBackend::Buffer pooled_;
+  GpuBackend::Buffer pooled_gradients_;
+  PooledRows rows_;  // into pooled_; no data where the group writes to the graph's own place
+};
+
+Status LocalGpuTraining::ForwardRows(const Batch& batch) {
+  const size_t row_dim = graph_.row_dim();
+  const size_t keys = batch.keys.size();
+  STRATA_TRY(keys_.ReserveFor<Key>(std::max<size_t>(keys, 1)));
+  if (keys > 0) CopyUp(exec_, std::span<const Key>(batch.keys), keys_.as<Key>());
+  const GpuColumns embeddings = executor_.Value(LayerGraph::kEmbeddings);
+  GpuColumns out = embeddings;
+  rows_ = {};
+  if (!IsDirect(embeddings)) {
+    STRATA_TRY(backend_.Resize(batch.samples, batch.slots * row_dim, false, &pooled_));
+    out = pooled_.From(0, batch.slots * row_dim);
+    rows_ = {out, batch.slots, row_dim};
+  }
+  // A key a bag needs no offsets, and is looked up faster.
+  bool is_plain = batch.keys.size() == batch.samples * batch.slots;
+  for (size_t bag = 0; is_plain && bag < batch.offsets.size(); ++bag) {
+    is_plain = batch.offsets[bag] == bag;
+  }
+  const EmbeddingBags bags{.keys = keys,
+                           .offsets = is_plain ? nullptr : backend_.offsets(),
+                           .weights = backend_.key_weights(),
+                           .bags = batch.samples * batch.slots,
+                           .out = out.data,
+                           .stride = out.stride,
+                           .slots = static_cast<uint32_t>(batch.slots)};
+  STRATA_TRY(group_->Forward(BagBatch{keys_.as<Key>(), {&bags, 1}, type()}));
+  if (rows_.pooled.data == nullptr) return {};
+  if (graph_.has_key_weights()) {
+    backend_.SetPooled(rows_);
+    if (graph_.has_embeddings()) GpuTakeVectors(exec_, batch.samples, rows_, embeddings);
+  } else {
+    GpuCopyColumns(exec_, batch.samples, out, embeddings);
+  }
+  return {};
+}
+
+Status LocalGpuTraining::BackwardRows(uint64_t step) {
+  const void* gradients = nullptr;
+  const GpuColumns dembeddings =
+      graph_.has_embeddings() ? executor_.Gradient(LayerGraph::kEmbeddings) : GpuColumns{};
+  if (rows_.pooled.data == nullptr) {
+    gradients = dembeddings.data;
+  } else {
+    const size_t width = rows_.slots * rows_.row_dim;
+    STRATA_TRY(backend_.Resize(executor_.samples(), width, false, &pooled_gradients_));
+    PooledRows to = rows_;
+    to.pooled = pooled_gradients_.From(0, width);
+    if (graph_.has_key_weights()) {
+      GpuGiveGradients(exec_, executor_.samples(), backend_.dlogits_of_wide(), dembeddings, to);
+    } else {
+      GpuCopyColumns(exec_, executor_.samples(), dembeddings, to.pooled);
+    }
+    gradients = to.pooled.data;
+  }
+  return group_->Backward({&gradients, 1}, step);
+}
+
+Result<double> LocalGpuTraining::Step(const Batch& batch, const Regularisation& regularisation,
+                                      uint64_t step, std::span<float> logits,
+                                      const std::function<Status(double loss)>& before_update) {
+  const DeviceScope device(exec_.ordinal);
+  STRATA_CHECK(batch.samples > 0 && logits.size() == batch.samples);
+  STRATA_CHECK(batch.slots == graph_.spec().slots &&
+               batch.dense_width == graph_.spec().dense_width);
+  STRATA_TRY(backend_.SetBatch(batch, batch.samples));
+  STRATA_TRY(executor_.Begin(batch.samples));
+  backend_.FillDense(executor_.Value(LayerGraph::kDense));
+  if (batch.slots > 0) STRATA_TRY(ForwardRows(batch));
+  STRATA_TRY(executor_.Forward(regularisation));
+  STRATA_TRY(executor_.BeginBackward());
+  const GpuColumns found = executor_.Value(graph_.output());
+  backend_.Loss(found, 1.0F / static_cast<float>(batch.samples),
+                executor_.Gradient(graph_.output()));
+  STRATA_TRY(executor_.Backward(regularisation));
+  if (regularisation.l2 > 0) backend_.Penalise(regularisation.l2);
+  const double loss = backend_.GetLoss(found, logits);
+  STRATA_TRY(before_update(loss));
+  if (batch.slots > 0) STRATA_TRY(BackwardRows(step));
+  backend_.Apply(optimizer_, step);
+  return loss;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GpuTraining>> GpuTraining::Make(LayerGraph graph, TableStore& store,
+                                                       const GpuTrainingOptions& options) {
+  STRATA_TRY(CheckDevice(options.gpu));
+  const DeviceScope device(options.gpu);
+  STRATA_ASSIGN(const cudaStream_t stream, MakeStream());
+  auto training = std::make_unique<LocalGpuTraining>(
+      std::move(graph), Exec{DeviceKind::kCuda, options.gpu, stream}, options);
+  STRATA_TRY(training->Open(store, options.table));
+  return Result<std::unique_ptr<GpuTraining>>(std::move(training));
+}
+
+}  // namespace strata
