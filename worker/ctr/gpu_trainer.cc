@@ -50,25 +50,29 @@ TrainerState GpuTrainer::State() const {
   return state;
 }
 
-Result<double> GpuTrainer::Step() {
-  logits_.resize(batch_.samples);
-  const auto samples = static_cast<double>(batch_.samples);
-  const auto before_update = [&](double loss) -> Status {
-    if (!std::isfinite(loss)) {
-      return Failed(
-          fmt::format("step {}: the loss is {}: the model diverged; use a smaller "
-                      "sparse.learning_rate or dense.learning_rate",
-                      step_, loss / samples));
-    }
-    return options_.between_steps ? options_.between_steps() : Status::Ok();
-  };
+Status GpuTrainer::ReadNext(BatchSource& source) {
+  STRATA_TRY(source.Next(options_.batch_size, &next_));
+  return next_.samples == 0 ? Status::Ok() : training_.Bring(next_);
+}
+
+Result<double> GpuTrainer::Step(BatchSource& source) {
   // The seed is that of a Trainer alone.
-  const Regularisation regularisation{.dropout = options_.dropout,
-                                      .l2 = options_.l2,
-                                      .dropout_seed = Mix64(Mix64(options_.seed) + step_)};
-  STRATA_ASSIGN(const double loss,
-                training_.Step(batch_, regularisation, step_, logits_, before_update));
-  return loss / samples;
+  STRATA_TRY(training_.Begin({.dropout = options_.dropout,
+                              .l2 = options_.l2,
+                              .dropout_seed = Mix64(Mix64(options_.seed) + step_)}));
+  STRATA_TRY(ReadNext(source));
+  logits_.resize(batch_.samples);
+  STRATA_ASSIGN(const double sum, training_.Finish(logits_));
+  const double loss = sum / static_cast<double>(batch_.samples);
+  if (!std::isfinite(loss)) {
+    return Failed(
+        fmt::format("step {}: the loss is {}: the model diverged; use a smaller "
+                    "sparse.learning_rate or dense.learning_rate",
+                    step_, loss));
+  }
+  if (options_.between_steps) STRATA_TRY(options_.between_steps());
+  STRATA_TRY(training_.Update(step_));
+  return loss;
 }
 
 Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
@@ -77,13 +81,13 @@ Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
   if (epoch != epoch_) epoch_steps_ = 0;
   epoch_ = epoch;
   for (uint64_t i = 0; i < epoch_steps_; ++i) {
-    STRATA_TRY(source.Next(options_.batch_size, &batch_));
+    STRATA_TRY(source.Next(options_.batch_size, &next_));
   }
-  while (true) {
-    STRATA_TRY(source.Next(options_.batch_size, &batch_));
-    if (batch_.samples == 0) break;
+  STRATA_TRY(ReadNext(source));
+  while (next_.samples > 0) {
+    std::swap(batch_, next_);
     has_ended_ = options_.wants_end && options_.wants_end();
-    STRATA_ASSIGN(const double loss, Step());
+    STRATA_ASSIGN(const double loss, Step(source));
     samples_ += batch_.samples;
     const StepReport report{.step = step_,
                             .samples = batch_.samples,

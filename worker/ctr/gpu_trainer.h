@@ -42,8 +42,11 @@ class GpuTrainer final : public TrainingRun {
   bool has_ended() const override { return has_ended_; }
 
  private:
-  // Learns from the batch. The loss before that, as a mean.
-  Result<double> Step();
+  // Takes the next batch of the source to the GPU, unless the source is at its end.
+  Status ReadNext(BatchSource& source);
+  // Learns from the current batch, and reads the next one meanwhile. The loss before that, as a
+  // mean.
+  Result<double> Step(BatchSource& source);
 
   const GpuTrainerOptions options_;
   const LayerGraph& graph_;
@@ -53,7 +56,8 @@ class GpuTrainer final : public TrainingRun {
   uint64_t epoch_steps_ = 0;
   uint64_t samples_ = 0;
   bool has_ended_ = false;
-  Batch batch_;
+  Batch batch_;  // of the step under way
+  Batch next_;
   std::vector<float> logits_;
 };
 

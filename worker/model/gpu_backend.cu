@@ -143,20 +143,16 @@ void GpuBackend::Narrow() {
   GpuConvert(exec_, fp32_parameters_.as<float>(), parameters_, element_, bf16_parameters_.data());
 }
 
-Status GpuBackend::SetBatch(const Batch& batch, size_t samples) {
+Status GpuBackend::SetBatch(const GpuBatch& batch, size_t samples) {
   samples_ = samples;
-  STRATA_TRY(Upload<uint32_t>(exec_, batch.offsets, &offsets_));
-  STRATA_TRY(Upload<float>(exec_, batch.key_weights, &key_weights_));
-  STRATA_TRY(Upload<float>(exec_, batch.dense, &features_));
-  STRATA_TRY(Upload<float>(exec_, batch.labels, &labels_));
-  STRATA_TRY(Upload<float>(exec_, batch.weights, &weights_));
+  given_ = &batch;
   STRATA_TRY(losses_.ReserveFor<double>(samples + 1));
-  batch_ = {.samples = batch.samples,
-            .slots = batch.slots,
+  batch_ = {.samples = batch.samples(),
+            .slots = batch.slots(),
             .dim = graph_.spec().embedding_dim,
             .has_weight = graph_.has_key_weights(),
-            .offsets = offsets_.as<uint32_t>(),
-            .key_weights = batch.key_weights.empty() ? nullptr : key_weights_.as<float>()};
+            .offsets = batch.offsets(),
+            .key_weights = batch.key_weights()};
   pooled_ = {};
   dlogits_ = {};
   return {};
@@ -166,6 +162,10 @@ Status GpuBackend::SetRows(const Batch& batch, const UniqueKeys& unique,
                            std::span<const float> rows) {
   STRATA_TRY(Upload<uint32_t>(exec_, unique.index, &index_));
   STRATA_TRY(Upload<float>(exec_, rows, &rows_));
+  if (given_->has_key_a_bag()) {
+    STRATA_TRY(Upload<uint32_t>(exec_, batch.offsets, &offsets_));
+    batch_.offsets = offsets_.as<uint32_t>();
+  }
   batch_.index = index_.as<uint32_t>();
   batch_.rows = rows_.as<float>();
   return SetKeysByRow(batch, unique);
@@ -214,7 +214,8 @@ Status GpuBackend::SetKeysByRow(const Batch& batch, const UniqueKeys& unique) {
 
 void GpuBackend::FillDense(const Columns& dense) {
   dense_ = dense;
-  const Columns features{features_.data(), dense.width, dense.width, GpuElement::kFp32};
+  const Columns features{const_cast<float*>(given_->dense()), dense.width, dense.width,
+                         GpuElement::kFp32};
   GpuCopyColumns(exec_, batch_.samples, features, dense);
 }
 
@@ -405,8 +406,8 @@ void GpuBackend::WideBack(size_t samples, const LayerParameters& parameters, con
 
 void GpuBackend::Loss(const Columns& logits, float scale, const Columns& dlogits) {
   auto* const losses = losses_.as<double>();
-  GpuCrossEntropy(exec_, samples_, logits, labels_.as<float>(), weights_.as<float>(), scale,
-                  dlogits, losses + 1, losses);
+  GpuCrossEntropy(exec_, samples_, logits, given_->labels(), given_->weights(), scale, dlogits,
+                  losses + 1, losses);
 }
 
 void GpuBackend::RowGradients(const Columns& dembeddings, float l2) {

@@ -18,6 +18,7 @@
 #include "strata/exec.h"
 #include "strata/optimizer_spec.h"
 #include "strata/status.h"
+#include "worker/model/gpu_batch.h"
 #include "worker/model/graph_executor.h"
 #include "worker/model/layer_graph.h"
 #include "worker/model/network.h"
@@ -53,9 +54,10 @@ class GpuBackend {
   // Updates the parameters by their gradients, at time `step`.
   void Apply(const OptimizerSpec& optimizer, uint64_t step);
 
-  // Brings a batch to the GPU, but its keys. The executor's values take this many samples.
-  Status SetBatch(const Batch& batch, size_t samples);
-  // The rows of a batch's distinct keys, from the host.
+  // What the next pass works on, until another batch is set. The executor's values take this many
+  // samples.
+  Status SetBatch(const GpuBatch& batch, size_t samples);
+  // The rows of the batch's distinct keys, from the host.
   Status SetRows(const Batch& batch, const UniqueKeys& unique, std::span<const float> rows);
   // Or a pooled lookup of them, on the GPU. Of rows that begin with a single weight.
   void SetPooled(const PooledRows& pooled) { pooled_ = pooled; }
@@ -77,8 +79,6 @@ class GpuBackend {
   double GetLoss(const Columns& logits, std::span<float> to);
   void GetGradients(const NetworkGradients& gradients);
   void GetLogits(const Columns& logits, std::span<float> to);
-  const uint32_t* offsets() const { return offsets_.as<uint32_t>(); }
-  const float* key_weights() const { return batch_.key_weights; }
   GpuElement element() const { return element_; }
 
   Status Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const;
@@ -168,16 +168,13 @@ class GpuBackend {
   PooledRows pooled_;
   KeysByRow keys_;
   std::vector<uint32_t> host_keys_;
-  DeviceBuffer offsets_;
+  DeviceBuffer offsets_;  // of a batch of a key a bag
   DeviceBuffer index_;
-  DeviceBuffer key_weights_;
   DeviceBuffer rows_;
   DeviceBuffer row_gradients_;
   DeviceBuffer partial_;
   DeviceBuffer by_row_;
-  DeviceBuffer features_;  // fp32
-  DeviceBuffer labels_;
-  DeviceBuffer weights_;
+  const GpuBatch* given_ = nullptr;
   DeviceBuffer losses_;
   Columns dense_;
   Columns dlogits_;  // of kWide

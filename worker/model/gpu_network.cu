@@ -14,13 +14,17 @@ class GpuNetwork final : public Network {
   GpuNetwork(LayerGraph graph, const Exec& exec, GemmPrecision precision)
       : graph_(std::move(graph)),
         exec_(exec),
+        batch_(exec, exec.stream),
         backend_(exec, precision, graph_),
         executor_(graph_, backend_) {}
   ~GpuNetwork() override {
     const DeviceScope device(exec_.ordinal);
     if (exec_.stream != nullptr) (void)cudaStreamDestroy(StreamOf(exec_));
   }
-  Status Make() { return backend_.Make(); }
+  Status Make() {
+    STRATA_TRY(batch_.Make());
+    return backend_.Make();
+  }
 
   const LayerGraph& graph() const override { return graph_; }
   Status Score(const NetworkInput& input, std::span<float> logits) override;
@@ -34,6 +38,7 @@ class GpuNetwork final : public Network {
 
   const LayerGraph graph_;
   const Exec exec_;  // its stream is the network's own
+  GpuBatch batch_;
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
 };
@@ -43,6 +48,7 @@ Status GpuNetwork::Score(const NetworkInput& input, std::span<float> logits) {
   // A product's rounding may depend on the number of its rows, so that is always the same.
   STRATA_TRY(Forward(input, kScoreBatch, {}));
   backend_.GetLogits(executor_.Value(graph_.output()), logits);
+  batch_.End();
   return {};
 }
 
@@ -66,6 +72,7 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
     backend_.Penalise(regularisation.l2 * static_cast<float>(batch.samples));
   }
   backend_.GetGradients(gradients);
+  batch_.End();
   return backend_.GetLoss(logits, gradients.logits);
 }
 
@@ -78,7 +85,9 @@ Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
   STRATA_CHECK(input.parameters.size() == graph_.parameters());
   const size_t samples = std::max(batch.samples, samples_min);
   backend_.SetParameters(input.parameters);
-  STRATA_TRY(backend_.SetBatch(batch, samples));
+  STRATA_TRY(batch_.Bring(batch));
+  batch_.Begin();
+  STRATA_TRY(backend_.SetBatch(batch_, samples));
   STRATA_TRY(backend_.SetRows(batch, input.unique, input.rows));
   STRATA_TRY(executor_.Begin(samples));
   executor_.ClearDense();

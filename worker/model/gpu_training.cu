@@ -15,18 +15,25 @@ constexpr size_t kVectorBytes = 16;  // where a group's vectors may begin
 
 class LocalGpuTraining final : public GpuTraining {
  public:
-  LocalGpuTraining(LayerGraph graph, const Exec& exec, const GpuTrainingOptions& options)
+  LocalGpuTraining(LayerGraph graph, const Exec& exec, cudaStream_t copies,
+                   const GpuTrainingOptions& options)
       : graph_(std::move(graph)),
         exec_(exec),
+        copies_(copies),
         optimizer_(options.dense_optimizer),
+        batches_{{exec, copies}, {exec, copies}},
         backend_(exec, options.precision, graph_),
         executor_(graph_, backend_) {}
   ~LocalGpuTraining() override {
     const DeviceScope device(exec_.ordinal);
     group_.reset();
-    (void)cudaStreamDestroy(StreamOf(exec_));
+    for (const cudaStream_t stream : {StreamOf(exec_), copies_}) {
+      (void)cudaStreamSynchronize(stream);
+      (void)cudaStreamDestroy(stream);
+    }
   }
   Status Open(TableStore& store, const std::string& table) {
+    for (GpuBatch& batch : batches_) STRATA_TRY(batch.Make());
     STRATA_TRY(backend_.Make());
     STRATA_ASSIGN(group_, EmbeddingGroup::Open(store, {&table, 1}, exec_));
     return {};
@@ -43,9 +50,10 @@ class LocalGpuTraining final : public GpuTraining {
     backend_.GetState(state);
   }
 
-  Result<double> Step(const Batch& batch, const Regularisation& regularisation, uint64_t step,
-                      std::span<float> logits,
-                      const std::function<Status(double loss)>& before_update) override;
+  Status Bring(const Batch& batch) override;
+  Status Begin(const Regularisation& regularisation) override;
+  Result<double> Finish(std::span<float> logits) override;
+  Status Update(uint64_t step) override;
 
  private:
   // Whether the group may write the vectors where the graph wants them.
@@ -53,7 +61,7 @@ class LocalGpuTraining final : public GpuTraining {
     return !graph_.has_key_weights() &&
            reinterpret_cast<uintptr_t>(embeddings.data) % kVectorBytes == 0;
   }
-  Status ForwardRows(const Batch& batch);
+  Status ForwardRows();
   Status BackwardRows(uint64_t step);
   PooledType type() const {
     return backend_.element() == GpuElement::kBf16 ? PooledType::kBFloat16 : PooledType::kFloat32;
@@ -61,48 +69,43 @@ class LocalGpuTraining final : public GpuTraining {
 
   const LayerGraph graph_;
   const Exec exec_;  // its stream is the training's own
+  const cudaStream_t copies_;
   const OptimizerSpec optimizer_;
+  GpuBatch batches_[2];  // the one that is worked on, and the next
+  int current_ = 0;      // of them
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
   std::unique_ptr<EmbeddingGroup> group_;
-  DeviceBuffer keys_;
   GpuBackend::Buffer pooled_;
   GpuBackend::Buffer pooled_gradients_;
   PooledRows rows_;  // into pooled_; no data where the group writes to the graph's own place
 };
 
-Status LocalGpuTraining::ForwardRows(const Batch& batch) {
+Status LocalGpuTraining::ForwardRows() {
+  const GpuBatch& batch = batches_[current_];
   const size_t row_dim = graph_.row_dim();
-  const size_t keys = batch.keys.size();
-  STRATA_TRY(keys_.ReserveFor<Key>(std::max<size_t>(keys, 1)));
-  if (keys > 0) CopyUp(exec_, std::span<const Key>(batch.keys), keys_.as<Key>());
   const GpuColumns embeddings = executor_.Value(LayerGraph::kEmbeddings);
   GpuColumns out = embeddings;
   rows_ = {};
   if (!IsDirect(embeddings)) {
-    STRATA_TRY(backend_.Resize(batch.samples, batch.slots * row_dim, false, &pooled_));
-    out = pooled_.From(0, batch.slots * row_dim);
-    rows_ = {out, batch.slots, row_dim};
+    STRATA_TRY(backend_.Resize(batch.samples(), batch.slots() * row_dim, false, &pooled_));
+    out = pooled_.From(0, batch.slots() * row_dim);
+    rows_ = {out, batch.slots(), row_dim};
   }
-  // A key a bag needs no offsets, and is looked up faster.
-  bool is_plain = batch.keys.size() == batch.samples * batch.slots;
-  for (size_t bag = 0; is_plain && bag < batch.offsets.size(); ++bag) {
-    is_plain = batch.offsets[bag] == bag;
-  }
-  const EmbeddingBags bags{.keys = keys,
-                           .offsets = is_plain ? nullptr : backend_.offsets(),
-                           .weights = backend_.key_weights(),
-                           .bags = batch.samples * batch.slots,
+  const EmbeddingBags bags{.keys = batch.key_count(),
+                           .offsets = batch.offsets(),
+                           .weights = batch.key_weights(),
+                           .bags = batch.samples() * batch.slots(),
                            .out = out.data,
                            .stride = out.stride,
-                           .slots = static_cast<uint32_t>(batch.slots)};
-  STRATA_TRY(group_->Forward(BagBatch{keys_.as<Key>(), {&bags, 1}, type()}));
+                           .slots = static_cast<uint32_t>(batch.slots())};
+  STRATA_TRY(group_->Forward(BagBatch{batch.keys(), {&bags, 1}, type()}));
   if (rows_.pooled.data == nullptr) return {};
   if (graph_.has_key_weights()) {
     backend_.SetPooled(rows_);
-    if (graph_.has_embeddings()) GpuTakeVectors(exec_, batch.samples, rows_, embeddings);
+    if (graph_.has_embeddings()) GpuTakeVectors(exec_, batch.samples(), rows_, embeddings);
   } else {
-    GpuCopyColumns(exec_, batch.samples, out, embeddings);
+    GpuCopyColumns(exec_, batch.samples(), out, embeddings);
   }
   return {};
 }
@@ -128,29 +131,44 @@ Status LocalGpuTraining::BackwardRows(uint64_t step) {
   return group_->Backward({&gradients, 1}, step);
 }
 
-Result<double> LocalGpuTraining::Step(const Batch& batch, const Regularisation& regularisation,
-                                      uint64_t step, std::span<float> logits,
-                                      const std::function<Status(double loss)>& before_update) {
+Status LocalGpuTraining::Bring(const Batch& batch) {
   const DeviceScope device(exec_.ordinal);
-  STRATA_CHECK(batch.samples > 0 && logits.size() == batch.samples);
+  STRATA_CHECK(batch.samples > 0);
   STRATA_CHECK(batch.slots == graph_.spec().slots &&
                batch.dense_width == graph_.spec().dense_width);
-  STRATA_TRY(backend_.SetBatch(batch, batch.samples));
-  STRATA_TRY(executor_.Begin(batch.samples));
+  return batches_[1 - current_].Bring(batch);
+}
+
+Status LocalGpuTraining::Begin(const Regularisation& regularisation) {
+  const DeviceScope device(exec_.ordinal);
+  current_ = 1 - current_;
+  const GpuBatch& batch = batches_[current_];
+  batch.Begin();
+  STRATA_TRY(backend_.SetBatch(batch, batch.samples()));
+  STRATA_TRY(executor_.Begin(batch.samples()));
   backend_.FillDense(executor_.Value(LayerGraph::kDense));
-  if (batch.slots > 0) STRATA_TRY(ForwardRows(batch));
+  if (batch.slots() > 0) STRATA_TRY(ForwardRows());
   STRATA_TRY(executor_.Forward(regularisation));
   STRATA_TRY(executor_.BeginBackward());
-  const GpuColumns found = executor_.Value(graph_.output());
-  backend_.Loss(found, 1.0F / static_cast<float>(batch.samples),
+  backend_.Loss(executor_.Value(graph_.output()), 1.0F / static_cast<float>(batch.samples()),
                 executor_.Gradient(graph_.output()));
   STRATA_TRY(executor_.Backward(regularisation));
   if (regularisation.l2 > 0) backend_.Penalise(regularisation.l2);
-  const double loss = backend_.GetLoss(found, logits);
-  STRATA_TRY(before_update(loss));
-  if (batch.slots > 0) STRATA_TRY(BackwardRows(step));
+  return {};
+}
+
+Result<double> LocalGpuTraining::Finish(std::span<float> logits) {
+  const DeviceScope device(exec_.ordinal);
+  STRATA_CHECK(logits.size() == batches_[current_].samples());
+  return backend_.GetLoss(executor_.Value(graph_.output()), logits);
+}
+
+Status LocalGpuTraining::Update(uint64_t step) {
+  const DeviceScope device(exec_.ordinal);
+  if (batches_[current_].slots() > 0) STRATA_TRY(BackwardRows(step));
   backend_.Apply(optimizer_, step);
-  return loss;
+  batches_[current_].End();
+  return {};
 }
 
 }  // namespace
@@ -160,8 +178,9 @@ Result<std::unique_ptr<GpuTraining>> GpuTraining::Make(LayerGraph graph, TableSt
   STRATA_TRY(CheckDevice(options.gpu));
   const DeviceScope device(options.gpu);
   STRATA_ASSIGN(const cudaStream_t stream, MakeStream());
+  STRATA_ASSIGN(const cudaStream_t copies, MakeStream());
   auto training = std::make_unique<LocalGpuTraining>(
-      std::move(graph), Exec{DeviceKind::kCuda, options.gpu, stream}, options);
+      std::move(graph), Exec{DeviceKind::kCuda, options.gpu, stream}, copies, options);
   STRATA_TRY(training->Open(store, options.table));
   return Result<std::unique_ptr<GpuTraining>>(std::move(training));
 }

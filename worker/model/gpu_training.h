@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,14 +38,17 @@ class GpuTraining {
   virtual Status SetDense(std::span<const float> parameters, std::span<const float> state) = 0;
   virtual void GetDense(std::span<float> parameters, std::span<float> state) = 0;
 
-  // Learns from a batch of one sample or more, at time `step` (1 or more): the gradients of the
-  // mean loss update rows and dense part. Returns the summed loss of the batch before that, without
-  // penalties; `logits` gets those of the samples. `before_update` is called once they are known,
-  // before anything is updated; its error ends the step. l2 of `regularisation` is of the dense
-  // part alone.
-  virtual Result<double> Step(const Batch& batch, const Regularisation& regularisation,
-                              uint64_t step, std::span<float> logits,
-                              const std::function<Status(double loss)>& before_update) = 0;
+  // A step, of a batch of one sample or more: Bring, Begin, Finish, Update, in this order. The next
+  // batch may be brought, and read, between Begin and Finish: while the GPU works.
+  virtual Status Bring(const Batch& batch) = 0;
+  // Enqueues both ways of the batch that was brought. l2 of `regularisation` is of the dense part
+  // alone.
+  virtual Status Begin(const Regularisation& regularisation) = 0;
+  // Waits for the summed loss of that batch, without penalties, and the logits of its samples.
+  virtual Result<double> Finish(std::span<float> logits) = 0;
+  // Updates rows and dense part by the gradients of its mean loss, at time `step` (1 or more).
+  // Waits for nothing that takes long.
+  virtual Status Update(uint64_t step) = 0;
 };
 
 }  // namespace strata

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <cstring>
+
+#include "storage/gpu/gpu_calls.cuh"
+#include "worker/model/gpu_batch.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kAlign = 256;
+
+cudaEvent_t EventOf(void* event) { return static_cast<cudaEvent_t>(event); }
+
+bool HasKeyABag(const Batch& batch) {
+  if (batch.keys.size() != batch.samples * batch.slots) return false;
+  for (size_t bag = 0; bag < batch.offsets.size(); ++bag) {
+    if (batch.offsets[bag] != bag) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status GpuBatch::Make() {
+  STRATA_ASSIGN(copied_, MakeEvent());
+  STRATA_ASSIGN(used_, MakeEvent());
+  return {};
+}
+
+GpuBatch::~GpuBatch() {
+  for (void* const event : {copied_, used_}) {
+    if (event == nullptr) continue;
+    (void)cudaEventSynchronize(EventOf(event));
+    (void)cudaEventDestroy(EventOf(event));
+  }
+}
+
+// All arrays lie in one block, so that it is one copy.
+Status GpuBatch::Bring(const Batch& batch) {
+  const bool is_plain = HasKeyABag(batch);
+  size_t bytes = 0;
+  const auto place = [&](size_t array_bytes) {
+    const size_t at = bytes;
+    bytes += (array_bytes + kAlign - 1) / kAlign * kAlign;
+    return at;
+  };
+  const auto bytes_of = [](const auto& array) { return std::as_bytes(std::span(array)).size(); };
+  const size_t keys_at = place(bytes_of(batch.keys));
+  const size_t offsets_at = place(is_plain ? 0 : bytes_of(batch.offsets));
+  const size_t key_weights_at = place(bytes_of(batch.key_weights));
+  const size_t dense_at = place(bytes_of(batch.dense));
+  const size_t labels_at = place(bytes_of(batch.labels));
+  const size_t weights_at = place(bytes_of(batch.weights));
+
+  Must(FromCuda(cudaEventSynchronize(EventOf(copied_)), "the GPU"));
+  STRATA_TRY(memory_.Reserve(std::max<size_t>(bytes, 1)));
+  if (staging_bytes_ < bytes) {
+    staging_ = pool_->Take(bytes / sizeof(float));
+    staging_bytes_ = bytes;
+  }
+  auto* const staging = reinterpret_cast<std::byte*>(staging_.get());
+  auto* const memory = memory_.as<std::byte>();
+  const auto put = [&]<typename T>(const std::vector<T>& array, size_t at) {
+    if (!array.empty()) std::memcpy(staging + at, array.data(), array.size() * sizeof(T));
+    return reinterpret_cast<const T*>(memory + at);
+  };
+  samples_ = batch.samples;
+  slots_ = batch.slots;
+  key_count_ = batch.keys.size();
+  keys_ = put(batch.keys, keys_at);
+  offsets_ = is_plain ? nullptr : put(batch.offsets, offsets_at);
+  key_weights_ = batch.key_weights.empty() ? nullptr : put(batch.key_weights, key_weights_at);
+  dense_ = put(batch.dense, dense_at);
+  labels_ = put(batch.labels, labels_at);
+  weights_ = put(batch.weights, weights_at);
+
+  auto* const copies = static_cast<cudaStream_t>(copies_);
+  Must(FromCuda(cudaStreamWaitEvent(copies, EventOf(used_)), "the GPU"));
+  Must(FromCuda(cudaMemcpyAsync(memory, staging, bytes, cudaMemcpyDefault, copies),
+                "a batch to the GPU"));
+  Must(FromCuda(cudaEventRecord(EventOf(copied_), copies), "the GPU"));
+  return {};
+}
+
+void GpuBatch::Begin() const {
+  Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec_), EventOf(copied_)), "the GPU"));
+}
+
+void GpuBatch::End() const {
+  Must(FromCuda(cudaEventRecord(EventOf(used_), StreamOf(exec_)), "the GPU"));
+}
+
+}  // namespace strata

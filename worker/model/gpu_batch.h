@@ -1,0 +1,70 @@
+// GpuBatch: a batch in a GPU's memory, brought there while the GPU works on another one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "storage/gpu/device_buffer.h"
+#include "storage/gpu/pinned_pool.h"
+#include "strata/exec.h"
+#include "strata/row.h"
+#include "strata/status.h"
+#include "worker/data/batch.h"
+
+namespace strata {
+
+// One thread at a time, whose GPU is that of `exec`.
+class GpuBatch {
+ public:
+  // Work with the batch runs on the stream of `exec`; `copies` is the stream that brings it.
+  GpuBatch(const Exec& exec, void* copies) : exec_(exec), copies_(copies) {}
+  ~GpuBatch();
+  GpuBatch(const GpuBatch&) = delete;
+  GpuBatch& operator=(const GpuBatch&) = delete;
+  // Once, before all else.
+  Status Make();
+
+  // Begins to bring it, once what was enqueued with the batch before it is through. `batch` may
+  // change when this returns. kRefused: the GPU has no memory for it.
+  Status Bring(const Batch& batch);
+  // What is enqueued from here on, on the stream of `exec`, comes after the copies.
+  void Begin() const;
+  // What was enqueued until now is all that uses the batch.
+  void End() const;
+
+  size_t samples() const { return samples_; }
+  size_t slots() const { return slots_; }
+  size_t key_count() const { return key_count_; }
+  // Whether each slot of each sample has one key, so that nobody needs offsets.
+  bool has_key_a_bag() const { return offsets_ == nullptr; }
+  const Key* keys() const { return keys_; }
+  const uint32_t* offsets() const { return offsets_; }       // samples * slots + 1
+  const float* key_weights() const { return key_weights_; }  // null: all are 1
+  const float* dense() const { return dense_; }
+  const float* labels() const { return labels_; }
+  const float* weights() const { return weights_; }  // of samples
+
+ private:
+  const Exec exec_;
+  void* const copies_;
+  void* copied_ = nullptr;  // an event of copies_
+  void* used_ = nullptr;    // and one of exec_
+  std::shared_ptr<PinnedPool> pool_ = PinnedPool::Make();
+  std::shared_ptr<float[]> staging_;
+  size_t staging_bytes_ = 0;
+  DeviceBuffer memory_;
+
+  size_t samples_ = 0;
+  size_t slots_ = 0;
+  size_t key_count_ = 0;
+  const Key* keys_ = nullptr;
+  const uint32_t* offsets_ = nullptr;
+  const float* key_weights_ = nullptr;
+  const float* dense_ = nullptr;
+  const float* labels_ = nullptr;
+  const float* weights_ = nullptr;
+};
+
+}  // namespace strata
