@@ -44,7 +44,9 @@ std::vector<Suite> Suites(const SearchData& search = {}) {
 }
 
 // That a CPU has nothing of.
-std::vector<Suite> GpuOnlySuites() { return {GpuEmbeddingSuite(), GpuTreeBlocksSuite()}; }
+std::vector<Suite> GpuOnlySuites() {
+  return {GpuEmbeddingSuite(), GpuCtrSuite(), GpuTreeBlocksSuite()};
+}
 
 // What suites measure on a GPU that a CPU has something else of: in words, as a build without CUDA
 // knows no more of them.

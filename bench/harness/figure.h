@@ -53,6 +53,7 @@ struct Suite {
 };
 Suite TableSuite();
 Suite GpuEmbeddingSuite();   // runs in a build with CUDA; the names are in each
+Suite GpuCtrSuite();         // likewise
 Suite GpuTreeBlocksSuite();  // likewise
 Suite GpuTableSuite();       // likewise
 Suite GpuServiceSuite(std::optional<int> ordinal);  // likewise

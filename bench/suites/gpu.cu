@@ -12,9 +12,8 @@ Result<std::string> UseGpu(int ordinal) {
 }
 
 std::vector<Suite> GpuSuites(const DeviceChoice& choice) {
-  return {GpuTableSuite(),  GpuEmbeddingSuite(),  GpuServiceSuite(choice.ordinal),
-          GpuTieredSuite(), GpuTreeBlocksSuite(), GpuTreesSuite(),
-          GpuSearchSuite()};
+  return {GpuTableSuite(),  GpuEmbeddingSuite(),  GpuCtrSuite(),   GpuServiceSuite(choice.ordinal),
+          GpuTieredSuite(), GpuTreeBlocksSuite(), GpuTreesSuite(), GpuSearchSuite()};
 }
 
 }  // namespace strata::bench

@@ -17,8 +17,8 @@ Status NoCuda() {
 Result<std::string> UseGpu(int /*ordinal*/) { return NoCuda(); }
 
 std::vector<Suite> GpuSuites(const DeviceChoice& choice) {
-  return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(choice.ordinal), GpuTieredSuite(),
-          GpuTreeBlocksSuite()};
+  return {GpuTableSuite(),  GpuEmbeddingSuite(), GpuCtrSuite(), GpuServiceSuite(choice.ordinal),
+          GpuTieredSuite(), GpuTreeBlocksSuite()};
 }
 
 Result<std::vector<Figure>> RunMap(const MapShape& /*shape*/) { return NoCuda(); }
@@ -29,6 +29,7 @@ Result<std::vector<Figure>> RunCombine() { return NoCuda(); }
 Result<std::vector<Figure>> RunTraining() { return NoCuda(); }
 Result<std::vector<Figure>> RunNarrowRows(uint32_t /*dim*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunAsGraphs() { return NoCuda(); }
+Result<std::vector<Figure>> RunCtr(const CtrCase& /*of*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunReduce(size_t /*count*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunPrefixSum(size_t /*count*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunSort(size_t /*count*/) { return NoCuda(); }

@@ -34,6 +34,18 @@ Result<std::vector<Figure>> RunNarrowRows(uint32_t dim);
 // Steps of four sizes, as launches and as CUDA graphs.
 Result<std::vector<Figure>> RunAsGraphs();
 
+// Suite "ctr": steps of a click model whose rows are on the GPU, 26 slots of 1 M rows.
+struct CtrCase {
+  const char* model;  // "dlrm", "deepfm", "dcn_v2"
+  uint32_t dim;
+  uint32_t batch;
+  const char* optimizer;  // of the rows
+  double torch = 0;       // PyTorch's M samples/s, recorded; 0: none
+
+  std::string Name() const;
+};
+Result<std::vector<Figure>> RunCtr(const CtrCase& of);
+
 // Suite "tree-blocks", over `count` numbers.
 Result<std::vector<Figure>> RunReduce(size_t count);
 Result<std::vector<Figure>> RunPrefixSum(size_t count);

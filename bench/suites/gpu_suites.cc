@@ -62,6 +62,27 @@ Suite GpuEmbeddingSuite() {
           /*has_rounds=*/false};
 }
 
+Suite GpuCtrSuite() {
+  return {"ctr", "training steps of click models whose rows are on a GPU",
+          [](bool) {
+            constexpr CtrCase kCases[] = {
+                {"dlrm", 128, 65'536, "sgd", 7.13},      {"dlrm", 128, 65'536, "adagrad", 5.63},
+                {"dlrm", 128, 8'192, "sgd", 5.69},       {"deepfm", 16, 65'536, "sgd", 18.5},
+                {"deepfm", 16, 65'536, "adagrad", 12.6}, {"deepfm", 16, 8'192, "sgd", 12.9},
+                {"dcn_v2", 128, 65'536, "sgd", 3.50}};
+            std::vector<Case> cases;
+            for (const CtrCase& of : kCases) {
+              cases.push_back({of.Name(), [of](const BenchOptions&) { return RunCtr(of); }});
+            }
+            return cases;
+          },
+          /*has_rounds=*/false};
+}
+
+std::string CtrCase::Name() const {
+  return fmt::format("{} dim={} batch={} {}", model, dim, batch, optimizer);
+}
+
 Suite GpuTreeBlocksSuite() {
   return {
       "tree-blocks", "reductions, prefix sums and sorts on a GPU, beside CUB",
