@@ -74,7 +74,7 @@ steps_of_tests() {
       "GTEST_TOTAL_SHARDS=$parts" "GTEST_SHARD_INDEX=$part" tests/gpu_contract_test
   done
   for program in tree_blocks_gpu_test gpu_sets_test item_set_gpu_test ps_server_gpu_test \
-    gpu_trees_gpu_test tree_engine_gpu_test trees_soak_gpu_test gpu_network_test gpu_trainer_test; do
+    gpu_trees_gpu_test tree_engine_gpu_test trees_soak_gpu_test dense_gpu_test gpu_network_test gpu_trainer_test; do
     test_step 600 "$program"
   done
   if ((is_emulated)); then # GPUs that fail when they are told to
@@ -118,13 +118,14 @@ steps_of_tools() {
   done
   tool_step memcheck gpu_trees_gpu_test 600 'all' '*'
   tool_step memcheck gpu_sets_test 600 'some searches' "$sets"
+  for tool in memcheck initcheck synccheck racecheck; do
+    tool_step "$tool" dense_gpu_test 600 'layers' '*'
+  done
+  # cuBLAS's own kernels have races that they know of.
   for tool in memcheck synccheck; do
     tool_step "$tool" gpu_network_test 600 'all' '*'
+    tool_step "$tool" gpu_trainer_test 600 'all' '*'
   done
-  # cuBLAS's kernels read the gaps between rows, and have races that they know of.
-  tool_step racecheck gpu_network_test 600 'own kernels' '*' --kernel-name kns=strata
-  tool_step initcheck gpu_network_test 600 'own kernels' '*' --check-api-memory-access no \
-    --kernel-name kns=strata
   tool_step memcheck tree_engine_gpu_test 600 'ranks and metrics' 'RanksTraining*:TreeMetric*'
   tool_step memcheck gpu_contract_test 600 'lookups' 'GpuUpdates*:GpuRandom.LookupsBehind*'
   for tool in memcheck initcheck synccheck; do

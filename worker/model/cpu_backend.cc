@@ -79,6 +79,10 @@ void CpuBackend::PoolBack(const Columns& dembeddings) const {
 
 void CpuBackend::Clear(Buffer* buffer) const { std::ranges::fill(buffer->all(), 0.0F); }
 
+void CpuBackend::ClearColumns(size_t samples, const Columns& to) const {
+  for (size_t i = 0; i < samples; ++i) std::fill_n(to.data + i * to.stride, to.width, 0.0F);
+}
+
 void CpuBackend::Copy(size_t samples, const Columns& from, const Columns& to) const {
   for (size_t i = 0; i < samples; ++i) {
     std::copy_n(from.data + i * from.stride, from.width, to.data + i * to.stride);
@@ -133,7 +137,8 @@ void CpuBackend::Interaction(size_t samples, uint32_t vectors, const Columns& x,
 }
 
 void CpuBackend::InteractionBack(size_t samples, uint32_t vectors, const Columns& x,
-                                 const Columns& dy, const Columns& dx) const {
+                                 const Columns& dy, const Columns& dx, bool adds) const {
+  if (!adds) ClearColumns(samples, dx);
   InteractionBackward(kCpu, InteractionOf(samples, vectors, x, dy), All(samples, x),
                       All(samples, dy), All(samples, dx));
 }

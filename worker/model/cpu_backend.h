@@ -61,6 +61,7 @@ class CpuBackend {
     return {};
   }
   void Clear(Buffer* buffer) const;
+  void ClearColumns(size_t samples, const Columns& to) const;
   void Copy(size_t samples, const Columns& from, const Columns& to) const;
   void Add(size_t samples, const Columns& from, const Columns& to) const;
 
@@ -73,8 +74,9 @@ class CpuBackend {
   void Dropout(size_t samples, float share, uint64_t seed, const Columns& y) const;
 
   void Interaction(size_t samples, uint32_t vectors, const Columns& x, const Columns& y) const;
+  // dx is added to if `adds`, else overwritten.
   void InteractionBack(size_t samples, uint32_t vectors, const Columns& x, const Columns& dy,
-                       const Columns& dx) const;
+                       const Columns& dx, bool adds) const;
 
   // kept: <x, w> of each sample.
   Status Cross(size_t samples, const Columns& x0, const Columns& x,

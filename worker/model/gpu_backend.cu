@@ -226,7 +226,11 @@ void GpuBackend::FillEmbeddings(const Columns& embeddings) {
 Status GpuBackend::Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const {
   const GpuElement type = is_of_logit ? GpuElement::kFp32 : element_;
   const size_t stride = is_of_logit ? width : Aligned(width);
+  const std::span<std::byte> before = buffer->memory_.all();
   STRATA_TRY(buffer->memory_.Reserve(std::max<size_t>(samples * stride, 1) * BytesOf(type)));
+  // Products read the gaps between rows, too.
+  const std::span<std::byte> now = buffer->memory_.all();
+  if (now.data() != before.data()) strata::Clear(exec_, now.data(), now.size());
   buffer->all_ = {buffer->memory_.data(), stride, width, type};
   buffer->samples_ = samples;
   return {};
@@ -266,8 +270,8 @@ Status GpuBackend::Linear(size_t samples, const Columns& x, const LayerParameter
 Status GpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
                               Activation activation, float dropout, const Columns& y,
                               const Columns& dy, const Columns& dx, bool adds) {
-  GpuReluBack(exec_, samples, activation == Activation::kRelu, 1.0F / (1.0F - dropout), y, dy);
-  Sum(samples, dy, {}, parameters.biases);
+  GpuReluBack(exec_, samples, activation == Activation::kRelu, 1.0F / (1.0F - dropout), y, dy,
+              GradientOf(parameters.biases), sum_scratch_.data());
   if (IsDot(activation, y)) {
     Sum(samples, x, dy, parameters.weights);
     if (dx.data != nullptr) {

@@ -83,6 +83,9 @@ class GpuBackend {
 
   Status Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const;
   void Clear(Buffer* buffer) const;
+  void ClearColumns(size_t samples, const Columns& to) const {
+    GpuClearColumns(exec_, samples, to);
+  }
   void Copy(size_t samples, const Columns& from, const Columns& to) const {
     GpuCopyColumns(exec_, samples, from, to);
   }
@@ -103,8 +106,8 @@ class GpuBackend {
     GpuInteraction(exec_, samples, vectors, x, y);
   }
   void InteractionBack(size_t samples, uint32_t vectors, const Columns& x, const Columns& dy,
-                       const Columns& dx) const {
-    GpuInteractionBack(exec_, samples, vectors, x, dy, dx);
+                       const Columns& dx, bool adds) const {
+    GpuInteractionBack(exec_, samples, vectors, x, dy, dx, adds);
   }
 
   Status Cross(size_t samples, const Columns& x0, const Columns& x,

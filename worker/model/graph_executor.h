@@ -7,6 +7,7 @@
 // called here (cpu_backend.h says what each does).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -30,7 +31,7 @@ class GraphExecutor {
         backend_(backend),
         values_(graph.values().size()),
         gradients_(graph.values().size()),
-        has_gradient_(graph.values().size()),
+        covered_(graph.values().size()),
         kept_(graph.layers().size()) {}
 
   // Makes room for this many samples. Their inputs are filled next, then come Forward and Backward.
@@ -53,10 +54,12 @@ class GraphExecutor {
   const GraphValue& ValueOf(uint32_t value) const { return graph_.values()[value]; }
   Columns In(std::vector<Buffer>& matrices, uint32_t value);
   Status MakeRoom(std::vector<Buffer>* matrices);
-  bool HasGradientWithin(uint32_t value) const;
+  // Makes the gradient of a value ready for more of it. Returns whether that is to be added: else
+  // it is to be overwritten, where the caller `overwrites`.
+  bool Cover(uint32_t value, bool overwrites);
   // The gradient of a value to which more is to be added.
   Columns AddedGradient(uint32_t value) {
-    has_gradient_[value] = true;
+    Cover(value, /*overwrites=*/false);
     return In(gradients_, value);
   }
   uint64_t DropoutSeed(const GraphLayer& layer, const Regularisation& regularisation) const {
@@ -74,10 +77,11 @@ class GraphExecutor {
   const LayerGraph& graph_;
   Backend& backend_;
   size_t samples_ = 0;
-  std::vector<Buffer> values_;      // of values that hold their own columns
-  std::vector<Buffer> gradients_;   // likewise
-  std::vector<bool> has_gradient_;  // by value, in a backward pass
-  std::vector<Buffer> kept_;        // by layer: what its backward pass needs
+  std::vector<Buffer> values_;     // of values that hold their own columns
+  std::vector<Buffer> gradients_;  // likewise
+  // In a backward pass, of each matrix of gradients: its columns that hold one.
+  std::vector<std::vector<bool>> covered_;
+  std::vector<Buffer> kept_;  // by layer: what its backward pass needs
 };
 
 template <typename Backend>
@@ -154,26 +158,34 @@ Status GraphExecutor<Backend>::ForwardLayer(size_t number, const Regularisation&
   return {};
 }
 
-// Whether something has been added to the gradient of any of its columns.
 template <typename Backend>
-bool GraphExecutor<Backend>::HasGradientWithin(uint32_t value) const {
+bool GraphExecutor<Backend>::Cover(uint32_t value, bool overwrites) {
   const GraphValue& of = ValueOf(value);
-  for (uint32_t other = 0; other < graph_.values().size(); ++other) {
-    const GraphValue& its = ValueOf(other);
-    const bool overlaps = its.root == of.root && its.column < of.column + of.width &&
-                          of.column < its.column + its.width;
-    if (overlaps && has_gradient_[other]) return true;
+  std::vector<bool>& covered = covered_[of.root];
+  const auto begin = covered.begin() + of.column;
+  const auto end = begin + of.width;
+  if (overwrites && std::find(begin, end, true) == end) {
+    std::fill(begin, end, true);
+    return false;
   }
-  return false;
+  for (auto at = std::find(begin, end, false); at != end; at = std::find(at, end, false)) {
+    const auto run_end = std::find(at, end, true);
+    const auto column = static_cast<size_t>(at - covered.begin());
+    const auto columns = static_cast<size_t>(run_end - at);
+    backend_.ClearColumns(samples_, gradients_[of.root].From(column, columns));
+    std::fill(at, run_end, true);
+  }
+  return true;
 }
 
 template <typename Backend>
 Status GraphExecutor<Backend>::BeginBackward() {
   STRATA_TRY(MakeRoom(&gradients_));
-  for (uint32_t value = 0; value < gradients_.size(); ++value) {
-    if (ValueOf(value).root == value) backend_.Clear(&gradients_[value]);
+  for (uint32_t value = 0; value < covered_.size(); ++value) {
+    const GraphValue& of = ValueOf(value);
+    if (of.root == value) covered_[value].assign(of.width, false);
   }
-  has_gradient_.assign(has_gradient_.size(), false);
+  Cover(graph_.output(), /*overwrites=*/true);
   return {};
 }
 
@@ -200,6 +212,10 @@ Status GraphExecutor<Backend>::BackwardLayer(size_t number, const Regularisation
     case LayerKind::kAdd: {
       size_t column = 0;
       for (size_t i = 0; i < layer.inputs.size(); ++i) {
+        if (layer.inputs[i] == LayerGraph::kDense) {  // has no gradient
+          column += x(i).width;
+          continue;
+        }
         const Columns part = dx(i);
         const Columns from = dy.From(column, part.width);
         if (!IsSame(from, part)) backend_.Add(samples_, from, part);
@@ -207,9 +223,12 @@ Status GraphExecutor<Backend>::BackwardLayer(size_t number, const Regularisation
       }
       return {};
     }
-    case LayerKind::kInteraction:
-      backend_.InteractionBack(samples_, ValueOf(layer.inputs[0]).vectors, x(0), dy, dx(0));
+    case LayerKind::kInteraction: {
+      const bool adds = Cover(layer.inputs[0], /*overwrites=*/true);
+      backend_.InteractionBack(samples_, ValueOf(layer.inputs[0]).vectors, x(0), dy,
+                               Gradient(layer.inputs[0]), adds);
       return {};
+    }
     case LayerKind::kCross:
       return backend_.CrossBack(samples_, x(0), x(1), parameters, kept, dy, dx(0), dx(1));
     case LayerKind::kLowRankCross:
@@ -232,10 +251,12 @@ Status GraphExecutor<Backend>::BackwardLinear(const GraphLayer& layer,
   const Columns dy = Gradient(layer.output);
   const float dropout = layer.spec.is_hidden ? regularisation.dropout : 0.0F;
   const uint32_t input = layer.inputs[0];
-  // Dense features have no gradient. One that has begun is added to.
-  const bool adds = HasGradientWithin(input);
-  Columns dx;
-  if (input != LayerGraph::kDense) dx = AddedGradient(input);
+  Columns dx;  // dense features have none
+  bool adds = false;
+  if (input != LayerGraph::kDense) {
+    adds = Cover(input, /*overwrites=*/true);
+    dx = Gradient(input);
+  }
   return backend_.LinearBack(samples_, Value(input), layer.parameters, layer.spec.activation,
                              dropout, y, dy, dx, adds);
 }

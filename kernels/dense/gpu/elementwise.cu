@@ -43,15 +43,9 @@ struct Drop {
 };
 
 template <typename T>
-struct StopRectified {
-  ColumnsOf<T> y;
-  ColumnsOf<T> dy;
-  bool relu;
-  float scale;
-  __device__ void operator()(size_t i, size_t e) const {
-    const bool passes = !relu || y.Get(i, e) > 0.0F;
-    dy.Set(i, e, passes ? dy.Get(i, e) * scale : 0.0F);
-  }
+struct Zero {
+  ColumnsOf<T> to;
+  __device__ void operator()(size_t i, size_t e) const { to.Set(i, e, 0.0F); }
 };
 
 template <typename T>
@@ -130,13 +124,14 @@ void GpuDropout(const Exec& exec, size_t samples, float share, uint64_t seed, co
   });
 }
 
-void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
-                 const GpuColumns& dy) {
-  if (!relu && scale == 1.0F) return;
-  WithElement(y.type, [&](auto element) {
+void GpuClearColumns(const Exec& exec, size_t samples, const GpuColumns& to) {
+  if (to.width == to.stride) {
+    (void)cudaMemsetAsync(to.data, 0, samples * to.stride * BytesOf(to.type), StreamOf(exec));
+    return;
+  }
+  WithElement(to.type, [&](auto element) {
     using T = typename decltype(element)::type;
-    RunForEachElement(exec, StopRectified<T>{ColumnsOf<T>(y), ColumnsOf<T>(dy), relu, scale},
-                      samples, y.width);
+    RunForEachElement(exec, Zero<T>{ColumnsOf<T>(to)}, samples, to.width);
   });
 }
 

@@ -1,4 +1,9 @@
-// Dot products between the vectors of a sample.
+// Dot products between the vectors of a sample: on tensor cores for up to 32 vectors of bf16 whose
+// length is 16, 32, 64 or 128; else a thread a product.
+#ifdef __CUDACC__
+#include <mma.h>
+#endif
+
 #include "kernels/dense/gpu/launch.cuh"
 #include "kernels/dense/gpu/layers.h"
 #include "strata/status.h"
@@ -58,7 +63,7 @@ __global__ void __launch_bounds__(kLayerThreads)
 template <typename T>
 __global__ void __launch_bounds__(kLayerThreads)
     ProductsBack(const ColumnsOf<T> x, const ColumnsOf<T> dy, const ColumnsOf<T> dx,
-                 const Room room, size_t samples) {
+                 const Room room, size_t samples, bool adds) {
   extern __shared__ float shared[];
   float* const of_pairs = shared + room.floats();  // vectors x vectors, symmetric
   for (size_t i = blockIdx.x; i < samples; i += gridDim.x) {
@@ -81,10 +86,211 @@ __global__ void __launch_bounds__(kLayerThreads)
       for (uint32_t u = 0; u < room.vectors; ++u) {
         sum = fmaf(of_pairs[v * room.vectors + u], shared[u * room.stride() + d], sum);
       }
-      dx.Add(i, e, sum);
+      dx.Set(i, e, adds ? dx.Get(i, e) + sum : sum);
     }
   }
 }
+
+#ifdef __CUDACC__
+namespace tensor {
+
+using nvcuda::wmma::fragment;
+using Bf16 = __nv_bfloat16;
+constexpr uint32_t kWarps = 4;    // of a block, each with samples of its own
+constexpr uint32_t kMost = 32;    // vectors
+constexpr uint32_t kGap = 8;      // elements after a vector, against conflicts of banks
+constexpr uint32_t kSumLd = 36;   // floats of a row of products
+constexpr uint32_t kGradLd = 40;  // elements of a row of the products' gradients
+constexpr uint32_t kTileLd = 20;  // floats of a row of 16 sums
+using Sums = fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
+using Rows = fragment<nvcuda::wmma::matrix_a, 16, 16, 16, Bf16, nvcuda::wmma::row_major>;
+using Columns = fragment<nvcuda::wmma::matrix_b, 16, 16, 16, Bf16, nvcuda::wmma::col_major>;
+using RowsRight = fragment<nvcuda::wmma::matrix_b, 16, 16, 16, Bf16, nvcuda::wmma::row_major>;
+
+template <uint32_t kDim>
+constexpr uint32_t kLd = kDim + kGap;
+template <uint32_t kDim>
+constexpr uint32_t kVectorBytes = kMost* kLd<kDim> * 2;
+// Of a warp. Products take the place of the vectors that they are of.
+template <uint32_t kDim>
+constexpr uint32_t kForwardBytes =
+    kVectorBytes<kDim> > kMost* kSumLd * 4 ? kVectorBytes<kDim> : kMost* kSumLd * 4;
+template <uint32_t kDim>
+constexpr uint32_t kBackBytes = kVectorBytes<kDim> + kMost* kGradLd * 2 + kMost* kTileLd * 4;
+
+// The pairs by number, each as v << 8 | u; made once by a block.
+constexpr uint32_t kPairs = kMost * (kMost - 1) / 2;
+__device__ void FillPairs(uint16_t* pairs) {
+  for (uint32_t p = threadIdx.x; p < kPairs; p += blockDim.x) {
+    const uint2 pair = PairOf(p);
+    pairs[p] = static_cast<uint16_t>(pair.x << 8 | pair.y);
+  }
+  __syncthreads();
+}
+
+// Eight elements at once.
+template <uint32_t kDim, typename Use>
+__device__ void ForEachEight(uint32_t vectors, const Use& use) {
+  constexpr uint32_t kEights = kDim / 8;
+  for (uint32_t n = LaneOfWarp(); n < vectors * kEights; n += 32) {
+    use(n / kEights, n % kEights * 8, n);
+  }
+}
+
+template <uint32_t kDim>
+__device__ void LoadVectors(const ColumnsOf<Bf16>& x, size_t sample, uint32_t vectors, Bf16* to) {
+  const auto* const from = reinterpret_cast<const uint4*>(x.Row(sample));
+  ForEachEight<kDim>(vectors, [&](uint32_t v, uint32_t e, uint32_t n) {
+    *reinterpret_cast<uint4*>(to + v * kLd<kDim> + e) = from[n];
+  });
+}
+
+// Vectors that are not there are zeros.
+template <uint32_t kDim>
+__device__ void ClearBehind(uint32_t vectors, Bf16* x) {
+  for (uint32_t n = LaneOfWarp(); n < (kMost - vectors) * kLd<kDim> / 8; n += 32) {
+    reinterpret_cast<uint4*>(x + vectors * kLd<kDim>)[n] = {0, 0, 0, 0};
+  }
+}
+
+template <uint32_t kDim>
+__global__ void __launch_bounds__(32 * kWarps)
+    Products(const ColumnsOf<Bf16> x, const ColumnsOf<Bf16> y, uint32_t vectors, size_t samples) {
+  extern __shared__ __align__(32) unsigned char shared[];
+  __shared__ uint16_t numbered[kPairs];
+  FillPairs(numbered);
+  const uint32_t warp = threadIdx.x / 32;
+  auto* const vector = reinterpret_cast<Bf16*>(shared + warp * kForwardBytes<kDim>);
+  auto* const sums = reinterpret_cast<float*>(vector);
+  const uint32_t pairs = vectors * (vectors - 1) / 2;
+  for (size_t i = size_t{blockIdx.x} * kWarps + warp; i < samples; i += gridDim.x * kWarps) {
+    __syncwarp();
+    ClearBehind<kDim>(vectors, vector);
+    LoadVectors<kDim>(x, i, vectors, vector);
+    __syncwarp();
+    // The lower triangle alone: above, at the left, at the right.
+    Sums c[3];
+    for (Sums& sum : c) nvcuda::wmma::fill_fragment(sum, 0.0F);
+#pragma unroll
+    for (uint32_t k = 0; k < kDim; k += 16) {
+      Rows a[2];
+      Columns b[2];
+#pragma unroll
+      for (uint32_t half = 0; half < 2; ++half) {
+        const Bf16* const from = vector + half * 16 * kLd<kDim> + k;
+        nvcuda::wmma::load_matrix_sync(a[half], from, kLd<kDim>);
+        nvcuda::wmma::load_matrix_sync(b[half], from, kLd<kDim>);
+      }
+      nvcuda::wmma::mma_sync(c[0], a[0], b[0], c[0]);
+      nvcuda::wmma::mma_sync(c[1], a[1], b[0], c[1]);
+      nvcuda::wmma::mma_sync(c[2], a[1], b[1], c[2]);
+    }
+    auto* const out = y.Row(i);
+    for (uint32_t n = LaneOfWarp(); n < kDim / 8; n += 32) {
+      reinterpret_cast<uint4*>(out)[n] = *reinterpret_cast<const uint4*>(vector + n * 8);
+    }
+    __syncwarp();
+    constexpr auto kRowMajor = nvcuda::wmma::mem_row_major;
+    nvcuda::wmma::store_matrix_sync(sums, c[0], kSumLd, kRowMajor);
+    nvcuda::wmma::store_matrix_sync(sums + 16 * kSumLd, c[1], kSumLd, kRowMajor);
+    nvcuda::wmma::store_matrix_sync(sums + 16 * kSumLd + 16, c[2], kSumLd, kRowMajor);
+    __syncwarp();
+    const auto product = [&](uint32_t p) {
+      if (p >= pairs) return 0.0F;
+      return sums[(numbered[p] >> 8) * kSumLd + (numbered[p] & 0xff)];
+    };
+    auto* const twos = reinterpret_cast<__nv_bfloat162*>(out + kDim);
+    for (uint32_t n = LaneOfWarp(); n < (y.width - kDim) / 2; n += 32) {
+      twos[n] = __floats2bfloat162_rn(product(2 * n), product(2 * n + 1));
+    }
+  }
+}
+
+// dX = G X, with the symmetric gradients of the products in G; the first vector has its own, too.
+template <uint32_t kDim>
+__global__ void __launch_bounds__(32 * kWarps)
+    ProductsBack(const ColumnsOf<Bf16> x, const ColumnsOf<Bf16> dy, const ColumnsOf<Bf16> dx,
+                 uint32_t vectors, size_t samples, bool adds) {
+  extern __shared__ __align__(32) unsigned char shared[];
+  __shared__ uint16_t numbered[kPairs];
+  FillPairs(numbered);
+  const uint32_t warp = threadIdx.x / 32;
+  auto* const vector = reinterpret_cast<Bf16*>(shared + warp * kBackBytes<kDim>);
+  Bf16* const gradients = vector + kMost * kLd<kDim>;
+  auto* const tile = reinterpret_cast<float*>(gradients + kMost * kGradLd);
+  const uint32_t pairs = vectors * (vectors - 1) / 2;
+  ClearBehind<kDim>(vectors, vector);
+  for (uint32_t n = LaneOfWarp(); n < kMost * kGradLd / 8; n += 32) {
+    reinterpret_cast<uint4*>(gradients)[n] = {0, 0, 0, 0};
+  }
+  for (size_t i = size_t{blockIdx.x} * kWarps + warp; i < samples; i += gridDim.x * kWarps) {
+    __syncwarp();
+    LoadVectors<kDim>(x, i, vectors, vector);
+    const Bf16* const given = dy.Row(i);
+    for (uint32_t p = LaneOfWarp(); p < pairs; p += 32) {
+      const uint32_t v = numbered[p] >> 8;
+      const uint32_t u = numbered[p] & 0xff;
+      const Bf16 g = given[kDim + p];
+      gradients[v * kGradLd + u] = g;
+      gradients[u * kGradLd + v] = g;
+    }
+    __syncwarp();
+    Rows a[2][2];
+#pragma unroll
+    for (uint32_t row = 0; row < 2; ++row) {
+#pragma unroll
+      for (uint32_t k = 0; k < 2; ++k) {
+        nvcuda::wmma::load_matrix_sync(a[row][k], gradients + row * 16 * kGradLd + k * 16, kGradLd);
+      }
+    }
+    // Sixteen columns of all vectors at a time, in the place of those that they are made of.
+#pragma unroll 1
+    for (uint32_t e = 0; e < kDim; e += 16) {
+      Sums c[2];
+      for (Sums& sum : c) nvcuda::wmma::fill_fragment(sum, 0.0F);
+#pragma unroll
+      for (uint32_t k = 0; k < 2; ++k) {
+        RowsRight b;
+        nvcuda::wmma::load_matrix_sync(b, vector + k * 16 * kLd<kDim> + e, kLd<kDim>);
+        nvcuda::wmma::mma_sync(c[0], a[0][k], b, c[0]);
+        nvcuda::wmma::mma_sync(c[1], a[1][k], b, c[1]);
+      }
+      nvcuda::wmma::store_matrix_sync(tile, c[0], kTileLd, nvcuda::wmma::mem_row_major);
+      nvcuda::wmma::store_matrix_sync(tile + 16 * kTileLd, c[1], kTileLd,
+                                      nvcuda::wmma::mem_row_major);
+      __syncwarp();
+      if (const uint32_t v = LaneOfWarp(); v < vectors) {
+        auto* const twos = reinterpret_cast<__nv_bfloat162*>(vector + v * kLd<kDim> + e);
+#pragma unroll
+        for (uint32_t n = 0; n < 8; ++n) {
+          float low = tile[v * kTileLd + 2 * n];
+          float high = tile[v * kTileLd + 2 * n + 1];
+          if (v == 0) {
+            low += __bfloat162float(given[e + 2 * n]);
+            high += __bfloat162float(given[e + 2 * n + 1]);
+          }
+          twos[n] = __floats2bfloat162_rn(low, high);
+        }
+      }
+      __syncwarp();
+    }
+    auto* const to = reinterpret_cast<uint4*>(dx.Row(i));
+    ForEachEight<kDim>(vectors, [&](uint32_t v, uint32_t e, uint32_t n) {
+      uint4 eight = *reinterpret_cast<const uint4*>(vector + v * kLd<kDim> + e);
+      if (adds) {
+        uint4 before = to[n];
+        auto* const sum = reinterpret_cast<__nv_bfloat162*>(&eight);
+        const auto* const added = reinterpret_cast<const __nv_bfloat162*>(&before);
+#pragma unroll
+        for (uint32_t two = 0; two < 4; ++two) sum[two] = __hadd2(sum[two], added[two]);
+      }
+      to[n] = eight;
+    });
+  }
+}
+
+}  // namespace tensor
+#endif
 
 uint32_t BlocksFor(size_t samples) {
   constexpr size_t kBlocksMax = 8192;
@@ -100,11 +306,86 @@ void AllowShared(Kernel kernel, size_t bytes) {
   }
 }
 
+#ifdef __CUDACC__
+bool IsVectorised(const GpuColumns& columns) {
+  return reinterpret_cast<uintptr_t>(columns.data) % 16 == 0 && columns.stride % 8 == 0;
+}
+bool FitsTensorCores(uint32_t vectors, const GpuColumns& x, const GpuColumns& y) {
+  return x.type == GpuElement::kBf16 && y.type == GpuElement::kBf16 && vectors <= tensor::kMost &&
+         IsVectorised(x) && IsVectorised(y) && y.width % 2 == 0;
+}
+
+// Calls run(std::integral_constant) with the length of the vectors, if it is one of these.
+template <typename Run>
+bool WithDim(size_t dim, const Run& run) {
+  switch (dim) {
+    case 16:
+      run(std::integral_constant<uint32_t, 16>());
+      return true;
+    case 32:
+      run(std::integral_constant<uint32_t, 32>());
+      return true;
+    case 64:
+      run(std::integral_constant<uint32_t, 64>());
+      return true;
+    case 128:
+      run(std::integral_constant<uint32_t, 128>());
+      return true;
+    default:
+      return false;
+  }
+}
+
+uint32_t TensorBlocks(size_t samples) {
+  constexpr size_t kBlocksMax = 132 * 6;
+  return static_cast<uint32_t>(
+      std::min((samples + tensor::kWarps - 1) / tensor::kWarps, kBlocksMax));
+}
+
+bool RunOnTensorCores(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
+                      const GpuColumns& y) {
+  if (!FitsTensorCores(vectors, x, y)) return false;
+  return WithDim(x.width / vectors, [&](auto dim) {
+    constexpr uint32_t kDim = decltype(dim)::value;
+    const size_t bytes = tensor::kWarps * tensor::kForwardBytes<kDim>;
+    AllowShared(tensor::Products<kDim>, bytes);
+    const ColumnsOf<__nv_bfloat16> from(x);
+    const ColumnsOf<__nv_bfloat16> to(y);
+    tensor::Products<kDim><<<TensorBlocks(samples), 32 * tensor::kWarps, bytes, StreamOf(exec)>>>(
+        from, to, vectors, samples);
+  });
+}
+
+bool RunBackOnTensorCores(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
+                          const GpuColumns& dy, const GpuColumns& dx, bool adds) {
+  if (!FitsTensorCores(vectors, x, dy) || !IsVectorised(dx)) return false;
+  return WithDim(x.width / vectors, [&](auto dim) {
+    constexpr uint32_t kDim = decltype(dim)::value;
+    const size_t bytes = tensor::kWarps * tensor::kBackBytes<kDim>;
+    AllowShared(tensor::ProductsBack<kDim>, bytes);
+    const ColumnsOf<__nv_bfloat16> from(x);
+    const ColumnsOf<__nv_bfloat16> gradient(dy);
+    const ColumnsOf<__nv_bfloat16> to(dx);
+    tensor::ProductsBack<kDim>
+        <<<TensorBlocks(samples), 32 * tensor::kWarps, bytes, StreamOf(exec)>>>(
+            from, gradient, to, vectors, samples, adds);
+  });
+}
+#else
+bool RunOnTensorCores(const Exec&, size_t, uint32_t, const GpuColumns&, const GpuColumns&) {
+  return false;
+}
+bool RunBackOnTensorCores(const Exec&, size_t, uint32_t, const GpuColumns&, const GpuColumns&,
+                          const GpuColumns&, bool) {
+  return false;
+}
+#endif
+
 }  // namespace
 
 void GpuInteraction(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
                     const GpuColumns& y) {
-  if (samples == 0) return;
+  if (samples == 0 || RunOnTensorCores(exec, samples, vectors, x, y)) return;
   const Room room{vectors, static_cast<uint32_t>(x.width / vectors)};
   const size_t bytes = room.floats() * sizeof(float);
   WithElement(x.type, [&](auto element) {
@@ -118,8 +399,8 @@ void GpuInteraction(const Exec& exec, size_t samples, uint32_t vectors, const Gp
 }
 
 void GpuInteractionBack(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
-                        const GpuColumns& dy, const GpuColumns& dx) {
-  if (samples == 0) return;
+                        const GpuColumns& dy, const GpuColumns& dx, bool adds) {
+  if (samples == 0 || RunBackOnTensorCores(exec, samples, vectors, x, dy, dx, adds)) return;
   const Room room{vectors, static_cast<uint32_t>(x.width / vectors)};
   const size_t bytes = (room.floats() + size_t{vectors} * vectors) * sizeof(float);
   WithElement(x.type, [&](auto element) {
@@ -129,7 +410,7 @@ void GpuInteractionBack(const Exec& exec, size_t samples, uint32_t vectors, cons
     const ColumnsOf<T> to(dx);
     AllowShared(ProductsBack<T>, bytes);
     ProductsBack<T><<<BlocksFor(samples), kLayerThreads, bytes, StreamOf(exec)>>>(
-        from, gradient, to, room, samples);
+        from, gradient, to, room, samples, adds);
   });
 }
 

@@ -27,9 +27,12 @@ void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const 
 
 // Drops units as DropoutForward does (kernels/dense/linear.h).
 void GpuDropout(const Exec& exec, size_t samples, float share, uint64_t seed, const GpuColumns& y);
-// dy becomes 0 where relu and y is not above 0, and else dy * scale.
+// dy becomes 0 where relu and y is not above 0, and else dy * scale; sums[e] = the sum of dy[i][e]
+// over samples after that.
 void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
-                 const GpuColumns& dy);
+                 const GpuColumns& dy, float* sums, void* scratch);
+// Zeros.
+void GpuClearColumns(const Exec& exec, size_t samples, const GpuColumns& to);
 
 // y = or += <x, w> + *bias: a linear layer of one output. bias: null is 0.
 void GpuDot(const Exec& exec, size_t samples, const GpuColumns& x, const float* w,
@@ -40,8 +43,9 @@ void GpuDotBack(const Exec& exec, size_t samples, const float* w, const GpuColum
 
 void GpuInteraction(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
                     const GpuColumns& y);
+// dx is overwritten, unless it `adds`.
 void GpuInteractionBack(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
-                        const GpuColumns& dy, const GpuColumns& dx);
+                        const GpuColumns& dy, const GpuColumns& dx, bool adds);
 
 // sums: samples x (x.width / vectors), of the vectors, for the way back.
 void GpuFm(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x, float* sums,

@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-constexpr uint32_t kSumParts = 64;  // that the samples of a sum are divided into
+constexpr uint32_t kSumParts = 256;  // that the samples of a sum are divided into
 
 // Columns tile * 32 and on, of the samples of a part; a block is both.
 template <typename T, typename W>
@@ -31,6 +31,58 @@ __global__ void __launch_bounds__(kLayerThreads)
   if (row != 0 || e >= x.width) return;
   for (uint32_t other = 1; other < kBlockRows; ++other) sum += of_rows[other][lane];
   parts[part * x.width + e] = sum;
+}
+
+// kAtOnce elements side by side, as they are stored.
+template <typename T, uint32_t kAtOnce>
+struct alignas(kAtOnce * sizeof(T)) Side {
+  T of[kAtOnce];
+};
+
+// What a rectifier and dropout leave of dy, and its sums over the samples of a part. Thread c of a
+// row has kAtOnce columns of those of a tile; a block is a tile and a part.
+template <typename T, uint32_t kAtOnce>
+__global__ void __launch_bounds__(kLayerThreads)
+    StopAndSum(const ColumnsOf<T> y, const ColumnsOf<T> dy, bool relu, float scale, size_t samples,
+               float* parts) {
+  using Elements = Side<T, kAtOnce>;
+  __shared__ float of_rows[kLayerThreads * kAtOnce];
+  constexpr size_t kTile = kLayerThreads * kAtOnce;
+  const uint32_t part = blockIdx.x % kSumParts;
+  const size_t tile = blockIdx.x / kSumParts * kTile;
+  const auto width = static_cast<uint32_t>(min(kTile, dy.width - tile));
+  const uint32_t lanes = (width + kAtOnce - 1) / kAtOnce;
+  const uint32_t rows = kLayerThreads / lanes;
+  const uint32_t row = threadIdx.x / lanes;
+  const uint32_t column = threadIdx.x % lanes * kAtOnce;
+  float sums[kAtOnce] = {};
+  if (row < rows) {
+    for (size_t i = size_t{part} * rows + row; i < samples; i += size_t{kSumParts} * rows) {
+      auto* const at = reinterpret_cast<Elements*>(dy.Row(i) + tile + column);
+      Elements gradients = *at;
+      if (relu) {
+        const Elements values = *reinterpret_cast<const Elements*>(y.Row(i) + tile + column);
+#pragma unroll
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+          if (!(Widened(values.of[n]) > 0.0F)) gradients.of[n] = Rounded<T>(0.0F);
+        }
+      }
+#pragma unroll
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        if (scale != 1.0F) gradients.of[n] = Rounded<T>(Widened(gradients.of[n]) * scale);
+        sums[n] += Widened(gradients.of[n]);
+      }
+      if (relu || scale != 1.0F) *at = gradients;
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) of_rows[row * width + column + n] = sums[n];
+  }
+  __syncthreads();
+  for (uint32_t e = threadIdx.x; e < width; e += kLayerThreads) {
+    float sum = 0.0F;
+    for (uint32_t other = 0; other < rows; ++other) sum += of_rows[other * width + e];
+    parts[part * dy.width + tile + e] = sum;
+  }
 }
 
 struct JoinParts {
@@ -202,6 +254,39 @@ void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const 
         <<<tiles * kSumParts, kLayerThreads, 0, StreamOf(exec)>>>(columns, weight, samples, parts);
   });
   RunForEachElement(exec, JoinParts{parts, out, x.width}, 1, x.width);
+}
+
+namespace {
+
+template <typename T, uint32_t kAtOnce>
+void RunStopAndSum(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
+                   const GpuColumns& dy, float* parts) {
+  constexpr size_t kTile = kLayerThreads * kAtOnce;
+  const auto tiles = static_cast<uint32_t>((dy.width + kTile - 1) / kTile);
+  const ColumnsOf<T> values(y);
+  const ColumnsOf<T> gradients(dy);
+  StopAndSum<T, kAtOnce><<<tiles * kSumParts, kLayerThreads, 0, StreamOf(exec)>>>(
+      values, gradients, relu, scale, samples, parts);
+}
+
+}  // namespace
+
+void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
+                 const GpuColumns& dy, float* sums, void* scratch) {
+  auto* const parts = static_cast<float*>(scratch);
+  WithElement(dy.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    constexpr uint32_t kAtOnce = 16 / sizeof(T);
+    const auto begins_vectors = [](const GpuColumns& columns) {
+      return reinterpret_cast<uintptr_t>(columns.data) % 16 == 0 && columns.stride % kAtOnce == 0;
+    };
+    if (begins_vectors(y) && begins_vectors(dy) && dy.width % kAtOnce == 0) {
+      RunStopAndSum<T, kAtOnce>(exec, samples, relu, scale, y, dy, parts);
+    } else {
+      RunStopAndSum<T, 1>(exec, samples, relu, scale, y, dy, parts);
+    }
+  });
+  RunForEachElement(exec, JoinParts{parts, sums, dy.width}, 1, dy.width);
 }
 
 void GpuDot(const Exec& exec, size_t samples, const GpuColumns& x, const float* w,
