@@ -6,10 +6,12 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/thread/thread.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/gpu_buffer.cuh"
 #include "bench/harness/gpu_time.cuh"
@@ -105,12 +107,16 @@ class Steps {
 
   Status Run(const Batch& next) {
     STRATA_TRY(training_.Begin({}));
-    STRATA_TRY(training_.Bring(next));
+    Status brought;
+    STRATA_ASSIGN(std::jthread bring,
+                  StartThread("bring", [&] { brought = training_.Bring(next); }));
     logits_.resize(samples_);
     STRATA_ASSIGN(const double loss, training_.Finish(logits_));
     if (!std::isfinite(loss)) return Failed("the loss is no number");
     samples_ = next.samples;
-    return training_.Update(++step_);
+    STRATA_TRY(training_.Update(++step_));
+    bring.join();
+    return brought;
   }
   Status First(const Batch& batch) {
     samples_ = batch.samples;
@@ -145,7 +151,9 @@ Result<std::vector<Figure>> RunCtr(const CtrCase& of) {
                         .dim = graph.row_dim(),
                         .optimizer = {.kind = rows_rule, .learning_rate = 0.01F},
                         .initializer = {InitializerKind::kUniform, 0.05F},
-                        .seed = 1};
+                        .seed = 1,
+                        .value_type = of.bf16_rows ? ElementType::kBf16 : ElementType::kFp32,
+                        .state_type = of.bf16_rows ? ElementType::kBf16 : ElementType::kFp32};
   const OptimizerSpec dense{.kind = OptimizerKind::kAdam, .learning_rate = 1e-4F};
   STRATA_ASSIGN(const int gpu, CurrentGpu());
   STRATA_ASSIGN(const double peak, GemmPeak({DeviceKind::kCuda, gpu, nullptr}));

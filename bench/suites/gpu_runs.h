@@ -39,8 +39,9 @@ struct CtrCase {
   const char* model;  // "dlrm", "deepfm", "dcn_v2"
   uint32_t dim;
   uint32_t batch;
-  const char* optimizer;  // of the rows
-  double torch = 0;       // PyTorch's M samples/s, recorded; 0: none
+  const char* optimizer;   // of the rows
+  double torch = 0;        // PyTorch's M samples/s, recorded; 0: none
+  bool bf16_rows = false;  // and their states
 
   std::string Name() const;
 };

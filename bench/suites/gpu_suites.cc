@@ -66,10 +66,12 @@ Suite GpuCtrSuite() {
   return {"ctr", "training steps of click models whose rows are on a GPU",
           [](bool) {
             constexpr CtrCase kCases[] = {
-                {"dlrm", 128, 65'536, "sgd", 7.13},      {"dlrm", 128, 65'536, "adagrad", 5.63},
-                {"dlrm", 128, 8'192, "sgd", 5.69},       {"deepfm", 16, 65'536, "sgd", 18.5},
-                {"deepfm", 16, 65'536, "adagrad", 12.6}, {"deepfm", 16, 8'192, "sgd", 12.9},
-                {"dcn_v2", 128, 65'536, "sgd", 3.50}};
+                {"dlrm", 128, 65'536, "sgd", 7.13},        {"dlrm", 128, 65'536, "adagrad", 5.63},
+                {"dlrm", 128, 8'192, "sgd", 5.69},         {"deepfm", 16, 65'536, "sgd", 18.5},
+                {"deepfm", 16, 65'536, "adagrad", 12.6},   {"deepfm", 16, 8'192, "sgd", 12.9},
+                {"dcn_v2", 128, 65'536, "sgd", 3.50},      {"dlrm", 128, 65'536, "sgd", 0, true},
+                {"dlrm", 128, 65'536, "adagrad", 0, true}, {"dlrm", 128, 65'536, "adam", 0},
+                {"dlrm", 128, 65'536, "adam", 0, true}};
             std::vector<Case> cases;
             for (const CtrCase& of : kCases) {
               cases.push_back({of.Name(), [of](const BenchOptions&) { return RunCtr(of); }});
@@ -80,7 +82,8 @@ Suite GpuCtrSuite() {
 }
 
 std::string CtrCase::Name() const {
-  return fmt::format("{} dim={} batch={} {}", model, dim, batch, optimizer);
+  return fmt::format("{} dim={} batch={} {}{}", model, dim, batch, optimizer,
+                     bf16_rows ? ", rows and states of bf16" : "");
 }
 
 Suite GpuTreeBlocksSuite() {

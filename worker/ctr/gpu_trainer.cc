@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/thread/thread.h"
 #include "kernels/optim/apply.h"
 #include "worker/model/network.h"
 
@@ -60,7 +62,9 @@ Result<double> GpuTrainer::Step(BatchSource& source) {
   STRATA_TRY(training_.Begin({.dropout = options_.dropout,
                               .l2 = options_.l2,
                               .dropout_seed = Mix64(Mix64(options_.seed) + step_)}));
-  STRATA_TRY(ReadNext(source));
+  // An error ends the step once the thread is through, so that nothing is read after it.
+  Status read;
+  STRATA_ASSIGN(std::jthread reader, StartThread("read ahead", [&] { read = ReadNext(source); }));
   logits_.resize(batch_.samples);
   STRATA_ASSIGN(const double sum, training_.Finish(logits_));
   const double loss = sum / static_cast<double>(batch_.samples);
@@ -72,6 +76,8 @@ Result<double> GpuTrainer::Step(BatchSource& source) {
   }
   if (options_.between_steps) STRATA_TRY(options_.between_steps());
   STRATA_TRY(training_.Update(step_));
+  reader.join();
+  STRATA_TRY(read);
   return loss;
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "storage/gpu/gpu_calls.cuh"
@@ -11,12 +12,21 @@ constexpr size_t kAlign = 256;
 
 cudaEvent_t EventOf(void* event) { return static_cast<cudaEvent_t>(event); }
 
-bool HasKeyABag(const Batch& batch) {
+bool HasKeyABag(const Batch& batch, WorkPool& threads) {
   if (batch.keys.size() != batch.samples * batch.slots) return false;
-  for (size_t bag = 0; bag < batch.offsets.size(); ++bag) {
-    if (batch.offsets[bag] != bag) return false;
-  }
-  return true;
+  std::atomic<bool> has = true;
+  threads.RunPieces(batch.offsets.size(), size_t{1} << 18, [&](size_t begin, size_t end) {
+    bool all = true;
+    for (size_t bag = begin; bag < end; ++bag) all = all && batch.offsets[bag] == bag;
+    if (!all) has = false;
+  });
+  return has;
+}
+
+void Copy(std::byte* to, std::span<const std::byte> from, WorkPool& threads) {
+  threads.RunPieces(from.size(), size_t{1} << 20, [&](size_t begin, size_t end) {
+    std::memcpy(to + begin, from.data() + begin, end - begin);
+  });
 }
 
 }  // namespace
@@ -37,7 +47,7 @@ GpuBatch::~GpuBatch() {
 
 // All arrays lie in one block, so that it is one copy.
 Status GpuBatch::Bring(const Batch& batch) {
-  const bool is_plain = HasKeyABag(batch);
+  const bool is_plain = HasKeyABag(batch, threads_);
   size_t bytes = 0;
   const auto place = [&](size_t array_bytes) {
     const size_t at = bytes;
@@ -61,7 +71,7 @@ Status GpuBatch::Bring(const Batch& batch) {
   auto* const staging = reinterpret_cast<std::byte*>(staging_.get());
   auto* const memory = memory_.as<std::byte>();
   const auto put = [&]<typename T>(const std::vector<T>& array, size_t at) {
-    if (!array.empty()) std::memcpy(staging + at, array.data(), array.size() * sizeof(T));
+    Copy(staging + at, std::as_bytes(std::span(array)), threads_);
     return reinterpret_cast<const T*>(memory + at);
   };
   samples_ = batch.samples;

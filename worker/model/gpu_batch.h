@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "base/thread/work_pool.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/pinned_pool.h"
 #include "strata/exec.h"
@@ -15,11 +16,13 @@
 
 namespace strata {
 
-// One thread at a time, whose GPU is that of `exec`.
+// One thread at a time, whose GPU is that of `exec`; Bring may run on another one than the rest.
 class GpuBatch {
  public:
-  // Work with the batch runs on the stream of `exec`; `copies` is the stream that brings it.
-  GpuBatch(const Exec& exec, void* copies) : exec_(exec), copies_(copies) {}
+  // Work with the batch runs on the stream of `exec`; `copies` is the stream that brings it, and
+  // `threads` help to. All outlive the batch.
+  GpuBatch(const Exec& exec, void* copies, WorkPool& threads)
+      : exec_(exec), copies_(copies), threads_(threads) {}
   ~GpuBatch();
   GpuBatch(const GpuBatch&) = delete;
   GpuBatch& operator=(const GpuBatch&) = delete;
@@ -49,6 +52,7 @@ class GpuBatch {
  private:
   const Exec exec_;
   void* const copies_;
+  WorkPool& threads_;
   void* copied_ = nullptr;  // an event of copies_
   void* used_ = nullptr;    // and one of exec_
   std::shared_ptr<PinnedPool> pool_ = PinnedPool::Make();

@@ -11,10 +11,12 @@ namespace {
 
 class GpuNetwork final : public Network {
  public:
-  GpuNetwork(LayerGraph graph, const Exec& exec, GemmPrecision precision)
+  GpuNetwork(LayerGraph graph, const Exec& exec, GemmPrecision precision,
+             std::unique_ptr<WorkPool> threads)
       : graph_(std::move(graph)),
         exec_(exec),
-        batch_(exec, exec.stream),
+        threads_(std::move(threads)),
+        batch_(exec, exec.stream, *threads_),
         backend_(exec, precision, graph_),
         executor_(graph_, backend_) {}
   ~GpuNetwork() override {
@@ -38,6 +40,7 @@ class GpuNetwork final : public Network {
 
   const LayerGraph graph_;
   const Exec exec_;  // its stream is the network's own
+  const std::unique_ptr<WorkPool> threads_;
   GpuBatch batch_;
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
@@ -103,8 +106,10 @@ Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu,
   STRATA_TRY(CheckDevice(gpu));
   const DeviceScope device(gpu);
   STRATA_ASSIGN(const cudaStream_t stream, MakeStream());
-  auto network = std::make_unique<GpuNetwork>(std::move(graph),
-                                              Exec{DeviceKind::kCuda, gpu, stream}, precision);
+  STRATA_ASSIGN(auto threads, WorkPool::Start("batch", 0));
+  const Exec exec{DeviceKind::kCuda, gpu, stream};
+  auto network =
+      std::make_unique<GpuNetwork>(std::move(graph), exec, precision, std::move(threads));
   STRATA_TRY(network->Make());
   return Result<std::unique_ptr<Network>>(std::move(network));
 }

@@ -12,16 +12,18 @@ namespace strata {
 namespace {
 
 constexpr size_t kVectorBytes = 16;  // where a group's vectors may begin
+constexpr int kCopyThreads = 3;      // that bring a batch, beside the calling one
 
 class LocalGpuTraining final : public GpuTraining {
  public:
   LocalGpuTraining(LayerGraph graph, const Exec& exec, cudaStream_t copies,
-                   const GpuTrainingOptions& options)
+                   std::unique_ptr<WorkPool> threads, const GpuTrainingOptions& options)
       : graph_(std::move(graph)),
         exec_(exec),
         copies_(copies),
         optimizer_(options.dense_optimizer),
-        batches_{{exec, copies}, {exec, copies}},
+        threads_(std::move(threads)),
+        batches_{{exec, copies, *threads_}, {exec, copies, *threads_}},
         backend_(exec, options.precision, graph_),
         executor_(graph_, backend_) {}
   ~LocalGpuTraining() override {
@@ -71,6 +73,7 @@ class LocalGpuTraining final : public GpuTraining {
   const Exec exec_;  // its stream is the training's own
   const cudaStream_t copies_;
   const OptimizerSpec optimizer_;
+  const std::unique_ptr<WorkPool> threads_;
   GpuBatch batches_[2];  // the one that is worked on, and the next
   int current_ = 0;      // of them
   GpuBackend backend_;
@@ -179,8 +182,10 @@ Result<std::unique_ptr<GpuTraining>> GpuTraining::Make(LayerGraph graph, TableSt
   const DeviceScope device(options.gpu);
   STRATA_ASSIGN(const cudaStream_t stream, MakeStream());
   STRATA_ASSIGN(const cudaStream_t copies, MakeStream());
-  auto training = std::make_unique<LocalGpuTraining>(
-      std::move(graph), Exec{DeviceKind::kCuda, options.gpu, stream}, copies, options);
+  STRATA_ASSIGN(auto threads, WorkPool::Start("batch", kCopyThreads));
+  auto training = std::make_unique<LocalGpuTraining>(std::move(graph),
+                                                     Exec{DeviceKind::kCuda, options.gpu, stream},
+                                                     copies, std::move(threads), options);
   STRATA_TRY(training->Open(store, options.table));
   return Result<std::unique_ptr<GpuTraining>>(std::move(training));
 }

@@ -39,7 +39,8 @@ class GpuTraining {
   virtual void GetDense(std::span<float> parameters, std::span<float> state) = 0;
 
   // A step, of a batch of one sample or more: Bring, Begin, Finish, Update, in this order. The next
-  // batch may be brought, and read, between Begin and Finish: while the GPU works.
+  // batch may be brought between Begin and the next Begin, by another thread too: while the GPU
+  // works.
   virtual Status Bring(const Batch& batch) = 0;
   // Enqueues both ways of the batch that was brought. l2 of `regularisation` is of the dense part
   // alone.

@@ -16,9 +16,13 @@ struct GpuColumns {
   size_t stride = 0;
   size_t width = 0;
   GpuElement type = GpuElement::kFp32;
+  // Columns after these that belong to none: they are zeros, and zeros may be written to them.
+  size_t padding = 0;
 
   GpuColumns From(size_t column, size_t columns) const {
-    return {static_cast<std::byte*>(data) + column * BytesOf(type), stride, columns, type};
+    const bool is_last = column + columns == width;
+    return {static_cast<std::byte*>(data) + column * BytesOf(type), stride, columns, type,
+            is_last ? padding : 0};
   }
 };
 

@@ -48,18 +48,31 @@ struct Zero {
   __device__ void operator()(size_t i, size_t e) const { to.Set(i, e, 0.0F); }
 };
 
-template <typename T>
+// Element e is kAtOnce of them, from e * kAtOnce on.
+template <typename T, uint32_t kAtOnce>
 struct Gate {
   ColumnsOf<T> x0;
   ColumnsOf<T> g;
   ColumnsOf<T> x;
   ColumnsOf<T> y;
   __device__ void operator()(size_t i, size_t e) const {
-    y.Set(i, e, x0.Get(i, e) * g.Get(i, e) + x.Get(i, e));
+    using Elements = Side<T, kAtOnce>;
+    const auto at = [&](const ColumnsOf<T>& of) {
+      return reinterpret_cast<Elements*>(of.Row(i)) + e;
+    };
+    const Elements first = *at(x0);
+    const Elements gate = *at(g);
+    const Elements in = *at(x);
+    Elements out;
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      out.of[n] = Rounded<T>(Widened(first.of[n]) * Widened(gate.of[n]) + Widened(in.of[n]));
+    }
+    *at(y) = out;
   }
 };
 
-template <typename T>
+template <typename T, uint32_t kAtOnce>
 struct GateBack {
   ColumnsOf<T> x0;
   ColumnsOf<T> g;
@@ -68,12 +81,41 @@ struct GateBack {
   ColumnsOf<T> dx0;
   ColumnsOf<T> dx;
   __device__ void operator()(size_t i, size_t e) const {
-    const float d = dy.Get(i, e);
-    dg.Set(i, e, d * x0.Get(i, e));
-    dx0.Add(i, e, d * g.Get(i, e));
-    dx.Add(i, e, d);  // may be the same numbers as dx0
+    using Elements = Side<T, kAtOnce>;
+    const auto at = [&](const ColumnsOf<T>& of) {
+      return reinterpret_cast<Elements*>(of.Row(i)) + e;
+    };
+    const Elements gradient = *at(dy);
+    const Elements first = *at(x0);
+    const Elements gate = *at(g);
+    Elements of_gate;
+    Elements of_first = *at(dx0);
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      const float d = Widened(gradient.of[n]);
+      of_gate.of[n] = Rounded<T>(d * Widened(first.of[n]));
+      of_first.of[n] = Rounded<T>(Widened(of_first.of[n]) + d * Widened(gate.of[n]));
+    }
+    *at(dg) = of_gate;
+    *at(dx0) = of_first;
+    Elements of_in = *at(dx);  // may be the same numbers as dx0
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      of_in.of[n] = Rounded<T>(Widened(of_in.of[n]) + Widened(gradient.of[n]));
+    }
+    *at(dx) = of_in;
   }
 };
+
+// Calls run(std::integral_constant) with how many elements are worked on at once.
+template <typename T, typename Run>
+void WithAtOnce(std::initializer_list<GpuColumns> all, const Run& run) {
+  if (AreVectors<T>(all)) {
+    run(std::integral_constant<uint32_t, 16 / sizeof(T)>());
+  } else {
+    run(std::integral_constant<uint32_t, 1>());
+  }
+}
 
 struct Penalise {
   const float* parameters;
@@ -140,7 +182,11 @@ void GpuGated(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuC
   WithElement(x.type, [&](auto element) {
     using T = typename decltype(element)::type;
     using Of = ColumnsOf<T>;
-    RunForEachElement(exec, Gate<T>{Of(x0), Of(g), Of(x), Of(y)}, samples, x.width);
+    WithAtOnce<T>({x0, g, x, y}, [&](auto at_once) {
+      constexpr uint32_t kAtOnce = decltype(at_once)::value;
+      RunForEachElement(exec, Gate<T, kAtOnce>{Of(x0), Of(g), Of(x), Of(y)}, samples,
+                        x.width / kAtOnce);
+    });
   });
 }
 
@@ -150,8 +196,11 @@ void GpuGatedBack(const Exec& exec, size_t samples, const GpuColumns& x0, const 
   WithElement(dy.type, [&](auto element) {
     using T = typename decltype(element)::type;
     using Of = ColumnsOf<T>;
-    RunForEachElement(exec, GateBack<T>{Of(x0), Of(g), Of(dy), Of(dg), Of(dx0), Of(dx)}, samples,
-                      dy.width);
+    WithAtOnce<T>({x0, g, dy, dg, dx0, dx}, [&](auto at_once) {
+      constexpr uint32_t kAtOnce = decltype(at_once)::value;
+      const GateBack<T, kAtOnce> back{Of(x0), Of(g), Of(dy), Of(dg), Of(dx0), Of(dx)};
+      RunForEachElement(exec, back, samples, dy.width / kAtOnce);
+    });
   });
 }
 

@@ -132,17 +132,30 @@ __device__ void FillPairs(uint16_t* pairs) {
 template <uint32_t kDim, typename Use>
 __device__ void ForEachEight(uint32_t vectors, const Use& use) {
   constexpr uint32_t kEights = kDim / 8;
+#pragma unroll 4
   for (uint32_t n = LaneOfWarp(); n < vectors * kEights; n += 32) {
     use(n / kEights, n % kEights * 8, n);
   }
 }
 
+// All loads are under way before the first of them is stored.
 template <uint32_t kDim>
 __device__ void LoadVectors(const ColumnsOf<Bf16>& x, size_t sample, uint32_t vectors, Bf16* to) {
+  constexpr uint32_t kEights = kDim / 8;
+  constexpr uint32_t kLoads = kMost * kEights / 32;
   const auto* const from = reinterpret_cast<const uint4*>(x.Row(sample));
-  ForEachEight<kDim>(vectors, [&](uint32_t v, uint32_t e, uint32_t n) {
-    *reinterpret_cast<uint4*>(to + v * kLd<kDim> + e) = from[n];
-  });
+  uint4 loaded[kLoads];
+#pragma unroll
+  for (uint32_t k = 0; k < kLoads; ++k) {
+    const uint32_t n = k * 32 + LaneOfWarp();
+    if (n < vectors * kEights) loaded[k] = from[n];
+  }
+#pragma unroll
+  for (uint32_t k = 0; k < kLoads; ++k) {
+    const uint32_t n = k * 32 + LaneOfWarp();
+    if (n >= vectors * kEights) continue;
+    *reinterpret_cast<uint4*>(to + n / kEights * kLd<kDim> + n % kEights * 8) = loaded[k];
+  }
 }
 
 // Vectors that are not there are zeros.
@@ -227,12 +240,18 @@ __global__ void __launch_bounds__(32 * kWarps)
     __syncwarp();
     LoadVectors<kDim>(x, i, vectors, vector);
     const Bf16* const given = dy.Row(i);
-    for (uint32_t p = LaneOfWarp(); p < pairs; p += 32) {
+    const auto put = [&](uint32_t p, Bf16 g) {
+      if (p >= pairs) return;
       const uint32_t v = numbered[p] >> 8;
       const uint32_t u = numbered[p] & 0xff;
-      const Bf16 g = given[kDim + p];
       gradients[v * kGradLd + u] = g;
       gradients[u * kGradLd + v] = g;
+    };
+    const auto* const given_twos = reinterpret_cast<const __nv_bfloat162*>(given + kDim);
+    for (uint32_t n = LaneOfWarp(); 2 * n < pairs; n += 32) {
+      const __nv_bfloat162 two = given_twos[n];
+      put(2 * n, two.x);
+      put(2 * n + 1, two.y);
     }
     __syncwarp();
     Rows a[2][2];

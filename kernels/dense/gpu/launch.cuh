@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <type_traits>
 
 #include "kernels/core/cuda_stream.cuh"
@@ -45,6 +46,22 @@ void WithElements(GpuElement first, GpuElement second, const Visit& visit) {
   WithElement(first, [&](auto a) { WithElement(second, [&](auto b) { visit(a, b); }); });
 }
 
+// kAtOnce elements side by side, as they are stored.
+template <typename T, uint32_t kAtOnce>
+struct alignas(kAtOnce * sizeof(T)) Side {
+  T of[kAtOnce];
+};
+
+// Whether all rows of these columns are vectors of 16 bytes.
+template <typename T>
+bool AreVectors(std::initializer_list<GpuColumns> all) {
+  constexpr size_t kAtOnce = 16 / sizeof(T);
+  return std::all_of(all.begin(), all.end(), [](const GpuColumns& columns) {
+    return reinterpret_cast<uintptr_t>(columns.data) % 16 == 0 && columns.stride % kAtOnce == 0 &&
+           columns.width % kAtOnce == 0;
+  });
+}
+
 constexpr uint32_t kLayerThreads = 256;
 constexpr uint32_t kRowThreads = 32;  // of a block, side by side over the columns of one row
 constexpr uint32_t kBlockRows = kLayerThreads / kRowThreads;
@@ -63,9 +80,27 @@ __global__ void __launch_bounds__(kLayerThreads)
     for (size_t e = threadIdx.x % kRowThreads; e < width; e += kRowThreads) op(sample, e);
   }
 }
+// The same for few elements a sample: a thread each, one after the other.
+template <typename Op>
+__global__ void __launch_bounds__(kLayerThreads)
+    ForEachInOrder(const Op op, size_t count, uint32_t width) {
+  const size_t stride = size_t{gridDim.x} * kLayerThreads;
+  for (size_t n = size_t{blockIdx.x} * kLayerThreads + threadIdx.x; n < count; n += stride) {
+    const size_t sample = width == 1 ? n : n / width;
+    op(sample, n - sample * width);
+  }
+}
 template <typename Op>
 void RunForEachElement(const Exec& exec, const Op& op, size_t samples, size_t width) {
   if (samples == 0 || width == 0) return;
+  if (width < kRowThreads || samples == 1) {
+    const size_t count = samples * width;
+    constexpr size_t kBlocksMax = 4096;
+    const size_t blocks = std::min((count + kLayerThreads - 1) / kLayerThreads, kBlocksMax);
+    ForEachInOrder<Op><<<static_cast<uint32_t>(blocks), kLayerThreads, 0, StreamOf(exec)>>>(
+        op, count, static_cast<uint32_t>(width));
+    return;
+  }
   ForEachElement<Op>
       <<<BlocksForRows(samples), kLayerThreads, 0, StreamOf(exec)>>>(op, samples, width);
 }

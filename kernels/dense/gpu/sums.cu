@@ -33,12 +33,6 @@ __global__ void __launch_bounds__(kLayerThreads)
   parts[part * x.width + e] = sum;
 }
 
-// kAtOnce elements side by side, as they are stored.
-template <typename T, uint32_t kAtOnce>
-struct alignas(kAtOnce * sizeof(T)) Side {
-  T of[kAtOnce];
-};
-
 // What a rectifier and dropout leave of dy, and its sums over the samples of a part. Thread c of a
 // row has kAtOnce columns of those of a tile; a block is a tile and a part.
 template <typename T, uint32_t kAtOnce>
@@ -85,16 +79,31 @@ __global__ void __launch_bounds__(kLayerThreads)
   }
 }
 
-struct JoinParts {
-  const float* parts;
-  float* out;
-  size_t width;
-  __device__ void operator()(size_t /*one*/, size_t e) const {
-    float sum = 0.0F;
-    for (uint32_t part = 0; part < kSumParts; ++part) sum += parts[part * width + e];
-    out[e] = sum;
+// out[e] = the sum of parts[p][e] over all parts.
+__global__ void __launch_bounds__(kLayerThreads)
+    JoinParts(const float* parts, size_t width, float* out) {
+  __shared__ float of_rows[kBlockRows][kRowThreads];
+  const uint32_t row = threadIdx.x / kRowThreads;
+  const uint32_t lane = threadIdx.x % kRowThreads;
+  const size_t e = size_t{blockIdx.x} * kRowThreads + lane;
+  float sum = 0.0F;
+  if (e < width) {
+    for (uint32_t part = row; part < kSumParts; part += kBlockRows) sum += parts[part * width + e];
   }
-};
+  of_rows[row][lane] = sum;
+  __syncthreads();
+  if (row != 0 || e >= width) return;
+  for (uint32_t other = 1; other < kBlockRows; ++other) sum += of_rows[other][lane];
+  out[e] = sum;
+}
+
+uint32_t TilesOf(size_t width) {
+  return static_cast<uint32_t>((width + kRowThreads - 1) / kRowThreads);
+}
+
+void RunJoinParts(const Exec& exec, const float* parts, size_t width, float* out) {
+  JoinParts<<<TilesOf(width), kLayerThreads, 0, StreamOf(exec)>>>(parts, width, out);
+}
 
 template <typename X, typename Y>
 struct Dot {
@@ -244,7 +253,7 @@ void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const 
                    float* out, void* scratch) {
   if (x.width == 0) return;
   auto* const parts = static_cast<float*>(scratch);
-  const auto tiles = static_cast<uint32_t>((x.width + kRowThreads - 1) / kRowThreads);
+  const uint32_t tiles = TilesOf(x.width);
   WithElements(x.type, weights.type, [&](auto of_x, auto of_weights) {
     using T = typename decltype(of_x)::type;
     using W = typename decltype(of_weights)::type;
@@ -253,7 +262,7 @@ void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const 
     SumParts<T, W>
         <<<tiles * kSumParts, kLayerThreads, 0, StreamOf(exec)>>>(columns, weight, samples, parts);
   });
-  RunForEachElement(exec, JoinParts{parts, out, x.width}, 1, x.width);
+  RunJoinParts(exec, parts, x.width, out);
 }
 
 namespace {
@@ -277,16 +286,13 @@ void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const
   WithElement(dy.type, [&](auto element) {
     using T = typename decltype(element)::type;
     constexpr uint32_t kAtOnce = 16 / sizeof(T);
-    const auto begins_vectors = [](const GpuColumns& columns) {
-      return reinterpret_cast<uintptr_t>(columns.data) % 16 == 0 && columns.stride % kAtOnce == 0;
-    };
-    if (begins_vectors(y) && begins_vectors(dy) && dy.width % kAtOnce == 0) {
+    if (AreVectors<T>({y, dy})) {
       RunStopAndSum<T, kAtOnce>(exec, samples, relu, scale, y, dy, parts);
     } else {
       RunStopAndSum<T, 1>(exec, samples, relu, scale, y, dy, parts);
     }
   });
-  RunForEachElement(exec, JoinParts{parts, sums, dy.width}, 1, dy.width);
+  RunJoinParts(exec, parts, dy.width, sums);
 }
 
 void GpuDot(const Exec& exec, size_t samples, const GpuColumns& x, const float* w,
