@@ -82,7 +82,7 @@ bool Load(const Contents& contents) {
                      loaded.status().message());
     return false;
   }
-  STRATA_CHECK(loaded->rows.size() == loaded->keys.size() * loaded->model.shape.row_dim());
+  STRATA_CHECK(loaded->rows.size() == loaded->keys.size() * RowDimOf(loaded->model.shape));
   const auto features = FeaturesFromText(loaded->model.features, "features");
   if (!features.ok()) return false;
   // JSON may be written in several ways: what was read must survive, not the bytes.

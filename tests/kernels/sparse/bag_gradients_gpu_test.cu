@@ -155,7 +155,7 @@ const std::vector<std::vector<uint32_t>>& Groups() {
 TEST_F(BagGradientsOnGpu, UpdateRowsAsTheHostDoesByAnyRule) {
   const auto groups = Groups();
   size_t group = 0;
-  for (const OptimizerSpec& optimizer : Optimizers()) {
+  for (const OptimizerSpec& optimizer : PlainAndShapedOptimizers()) {
     Check<float>(PooledType::kFloat32, {.dims = groups[group++ % groups.size()],
                                         .optimizer = optimizer,
                                         .weighted = true,

@@ -423,7 +423,7 @@ TEST_F(BatchOnGpu, UpdatesRowsAsTheHostDoes) {
   // Rows in steps of four elements, of one, and in several steps of a warp.
   const std::vector<std::vector<uint32_t>> groups = {
       {16, 4, 128, 64}, {16, 3, 128, 1, 9}, {200, 8}};
-  for (const OptimizerSpec& optimizer : Optimizers()) {
+  for (const OptimizerSpec& optimizer : PlainAndShapedOptimizers()) {
     for (const auto& dims : groups) Check(dims, optimizer);
   }
 }

@@ -74,7 +74,7 @@ TEST_F(UpdatesInTurn, AreThoseOneAfterTheOther) {
   // Rows in steps of four elements, of one, and in several steps of a warp: each kind has two.
   constexpr uint32_t kDims[] = {16, 9, 132};
   size_t number = 0;
-  for (const OptimizerSpec& optimizer : Optimizers()) {
+  for (const OptimizerSpec& optimizer : PlainAndShapedOptimizers()) {
     const uint32_t dim = kDims[number++ % 3];
     std::mt19937_64 random(dim);
     GroupUser user({dim}, optimizer);

@@ -138,7 +138,7 @@ class UpdateModel {
 };
 
 // All kinds, each with and without what shapes gradients.
-inline std::vector<OptimizerSpec> Optimizers() {
+inline std::vector<OptimizerSpec> PlainAndShapedOptimizers() {
   std::vector<OptimizerSpec> all;
   for (int kind = 1; kind <= 9; ++kind) {
     OptimizerSpec plain{.kind = static_cast<OptimizerKind>(kind), .learning_rate = 0.1F};
