@@ -231,13 +231,7 @@ int Tune(const CommandLine& line) {
   return shown.ok() ? 0 : Fail(shown);
 }
 
-int Main(int argc, char** argv) {
-  const Status values = CheckNoEmptyValue({argv, static_cast<size_t>(argc)}, "--congestion");
-  if (!values.ok()) return Fail(values);
-  CommandLine line;
-  CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
-  app.footer(Footer());
-  app.set_version_flag("--version", "strata-bench " STRATA_VERSION);
+void AddOptions(CLI::App& app, CommandLine& line) {
   app.add_option("SUITE", line.suite, "what to measure")->required();
   app.add_option("--device", line.device,
                  "where it runs: cpu, cuda or cuda:N, or auto: on a GPU where there is one and the "
@@ -250,9 +244,10 @@ int Main(int argc, char** argv) {
       "with --device=cuda");
   app.add_flag("--all", line.options.all, "the whole grid instead of the short set");
   app.add_option("--filter", line.options.filter, "only cases whose name contains this");
-  app.add_option("--rounds", line.options.rounds,
-                 "rounds, of which the median counts; table, tiered, embedding and tree-blocks on "
-                 "a GPU have rounds of their own")
+  app.add_option(
+         "--rounds", line.options.rounds,
+         "rounds, of which the median counts; table, tiered, embedding, ctr and tree-blocks "
+         "on a GPU have rounds of their own")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--congestion", line.options.congestion,
@@ -265,6 +260,9 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::Range(2, 64))
       ->capture_default_str();
+}
+
+void AddSearchOptions(CLI::App& app, CommandLine& line) {
   app.add_option("--documents", line.search.documents,
                  "search: documents that are drawn, in place of each case's")
       ->check(CLI::Range(size_t{1}, size_t{100'000'000}))
@@ -280,6 +278,17 @@ int Main(int argc, char** argv) {
                  "takes, in place of drawn ones; queries are some of them");
   app.add_option("--offsets", line.search.offsets,
                  "search: where documents begin in --data, both .npy of one dimension");
+}
+
+int Main(int argc, char** argv) {
+  const Status values = CheckNoEmptyValue({argv, static_cast<size_t>(argc)}, "--congestion");
+  if (!values.ok()) return Fail(values);
+  CommandLine line;
+  CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
+  app.footer(Footer());
+  app.set_version_flag("--version", "strata-bench " STRATA_VERSION);
+  AddOptions(app, line);
+  AddSearchOptions(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

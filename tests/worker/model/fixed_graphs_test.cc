@@ -14,12 +14,17 @@ namespace {
 
 std::vector<ModelShape> FixedShapes() {
   return {
-      {ModelKind::kLogistic, 0, {}, 4, 3},          {ModelKind::kFm, 4, {}, 3, 2},
+      {ModelKind::kLogistic, 0, {}, 4, 3},
+      {ModelKind::kFm, 4, {}, 3, 2},
       {ModelKind::kWideDeep, 4, {5}, 2, 1},
-      {ModelKind::kDeepFm, 4, {7, 5}, 3, 2},        {ModelKind::kWideDeep, 4, {7, 5}, 3, 2},
-      {ModelKind::kWideDeep, 3, {6}, 2, 0},         {ModelKind::kDlrm, 4, {9, 6}, 3, 2, {5, 4}},
-      {ModelKind::kDlrm, 8, {6}, 1, 3, {8}},        {ModelKind::kDcn, 3, {6, 4}, 3, 2, {}, 2},
-      {ModelKind::kDcn, 3, {6}, 3, 0, {}, 1},       {ModelKind::kDcnV2, 3, {6, 4}, 3, 2, {}, 2, 4},
+      {ModelKind::kDeepFm, 4, {7, 5}, 3, 2},
+      {ModelKind::kWideDeep, 4, {7, 5}, 3, 2},
+      {ModelKind::kWideDeep, 3, {6}, 2, 0},
+      {ModelKind::kDlrm, 4, {9, 6}, 3, 2, {5, 4}},
+      {ModelKind::kDlrm, 8, {6}, 1, 3, {8}},
+      {ModelKind::kDcn, 3, {6, 4}, 3, 2, {}, 2},
+      {ModelKind::kDcn, 3, {6}, 3, 0, {}, 1},
+      {ModelKind::kDcnV2, 3, {6, 4}, 3, 2, {}, 2, 4},
       {ModelKind::kDcnV2, 3, {6}, 3, 2, {5}, 3, 2},
   };
 }
