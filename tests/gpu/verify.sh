@@ -75,7 +75,7 @@ steps_of_tests() {
   done
   for program in tree_blocks_gpu_test gpu_sets_test item_set_gpu_test ps_server_gpu_test \
     gpu_trees_gpu_test tree_engine_gpu_test trees_soak_gpu_test dense_gpu_test gpu_network_test \
-    gpu_trainer_test; do
+    gpu_trainer_test gpu_job_test; do
     test_step 600 "$program"
   done
   if ((is_emulated)); then # GPUs that fail when they are told to

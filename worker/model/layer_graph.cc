@@ -160,8 +160,8 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
                                             width(0), width(1)));
       }
       if (spec.kind == LayerKind::kLowRankCross && (spec.width == 0 || spec.width > width(0))) {
-        return WrongLayer(spec,
-                          fmt::format("a rank of {}: expected 1 to {}", spec.width, width(0)));
+        return WrongLayer(
+            spec, fmt::format("a cross_rank of {}: expected 1 to {}", spec.width, width(0)));
       }
       output->width = width(0);
       return {};

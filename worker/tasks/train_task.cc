@@ -158,7 +158,7 @@ class TrainTask {
     }
     if (group_.rank() == 0) {
       Log(LogLevel::kInfo,
-          "training goes on from checkpoint {}: behind step {}, in epoch {} of {}; "
+          "training goes on from checkpoint {}: after step {}, in epoch {} of {}; "
           "checkpoint.resume=false begins anew",
           resumed_->checkpoint, resumed_->state.steps, resumed_->state.epoch + 1, job_.epochs);
     }

@@ -109,7 +109,7 @@ TEST(FixedGraphs, ShapesThatCannotBe) {
       {{ModelKind::kDcn, 4, {8}, 3, 2, {}, 0}, "cross_layers 0: expected 1 or more"},
       {{ModelKind::kWideDeep, 4, {8}, 3, 2, {}, 2}, "cross_layers 2: expected 0"},
       {{ModelKind::kDcnV2, 4, {8}, 3, 2, {}, 2, 0}, "cross_rank 0: expected 1 or more"},
-      {{ModelKind::kDcnV2, 4, {8}, 3, 2, {}, 2, 15}, "a rank of 15: expected 1 to 14"},
+      {{ModelKind::kDcnV2, 4, {8}, 3, 2, {}, 2, 15}, "a cross_rank of 15: expected 1 to 14"},
       {{ModelKind::kDcnV2, 4, {8}, 3, 0, {6}, 2, 4}, "bottom layers without dense features"}};
   for (const auto& [shape, message] : wrong) {
     const Status status = ValidateModelShape(shape);

@@ -1,0 +1,176 @@
+// The tasks of a click model's job on a GPU: training, resuming, evaluating and predicting.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file/disk.h"
+#include "tests/support/device_memory.cuh"
+#include "tests/support/temp_folder.h"
+#include "tests/worker/xor_data.h"
+#include "worker/tasks/session.h"
+#include "worker/tasks/tasks.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kJob[] = R"([job]
+name = "xor"
+[data]
+train = "train.csv"
+test = "test.csv"
+columns = ["left", "right", "y"]
+label = "y"
+[[feature]]
+columns = ["left", "right"]
+[model]
+kind = "deepfm"
+embedding_dim = 4
+hidden = [8]
+[sparse]
+optimizer = "adagrad"
+[train]
+batch_size = 100
+epochs = 3
+[output]
+model = "model"
+predictions = "predictions.csv"
+)";
+constexpr size_t kRows = 500;
+constexpr size_t kTestRows = 300;
+
+class GpuJobTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    STRATA_SKIP_BELOW_GPUS(1);
+    WriteWholeFile(folder_.File("train.csv"), XorCsv(kRows, 12, 1));
+    WriteWholeFile(folder_.File("test.csv"), XorCsv(kTestRows, 12, 2));
+  }
+
+  // Runs a task in a process's session of its own: empty tables, and the folder's files. It ends
+  // after `steps_max` steps, like a process that dies between two steps.
+  Result<TaskResult> Run(Task task, const std::vector<std::string>& overrides,
+                         uint64_t steps_max = UINT64_MAX) {
+    Result<JobConfig> job = ParseJob(kJob, folder_.File("job.toml"), overrides);
+    if (!job.ok()) return job.status();
+    WorkerOptions options;
+    options.task = task;
+    options.job = std::move(job).value();
+    Result<std::unique_ptr<Session>> session = MakeEmbeddedSession(options.job);
+    if (!session.ok()) return session.status();
+    StatusBoard board(RealClock());
+    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
+    uint64_t steps = 0;
+    return RunTask(
+        {.options = options,
+         .session = **session,
+         .disk = RealDisk(),
+         .clock = RealClock(),
+         .board = board,
+         .printer = printer,
+         .check = [&] { return ++steps == steps_max ? Cancelled("dead") : Status::Ok(); }});
+  }
+
+  std::vector<double> Predictions() const {
+    std::vector<double> values;
+    std::istringstream stream(ReadWholeFile(folder_.File("predictions.csv")));
+    for (std::string line; std::getline(stream, line);) {
+      values.push_back(std::stod(line.substr(line.find(',') + 1)));
+    }
+    return values;
+  }
+
+  // The mean log loss of the test file, from its labels and the written predictions.
+  double LogLossByHand() const {
+    const std::vector<double> predictions = Predictions();
+    std::istringstream rows(ReadWholeFile(folder_.File("test.csv")));
+    double sum = 0;
+    size_t row = 0;
+    for (std::string line; std::getline(rows, line); ++row) {
+      const double p = predictions.at(row);
+      sum -= line.back() == '1' ? std::log(p) : std::log1p(-p);
+    }
+    EXPECT_EQ(row, predictions.size());
+    return sum / static_cast<double>(row);
+  }
+
+  // Those of a model that was written into an empty folder.
+  std::string ModelBytes(const std::string& model) const {
+    std::string bytes;
+    for (const char* file : {"manifest", "dense-1.bin", "sparse-1.bin", "features-1.bin"}) {
+      bytes += ReadWholeFile(folder_.File(model) + "/" + file);
+    }
+    return bytes;
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(GpuJobTest, TrainsEvaluatesAndPredictsOneModel) {
+  for (const char* kind : {"deepfm", "dcn"}) {
+    for (const char* placement : {"auto", "gpu"}) {
+      SCOPED_TRACE(fmt::format("{}, placement {}", kind, placement));
+      const std::string of_kind = fmt::format("model.kind={}", kind);
+      const std::vector<std::string> on_gpu = {of_kind, "compute.device=cuda",
+                                               fmt::format("sparse.placement={}", placement)};
+      const Result<TaskResult> trained = Run(Task::kTrain, on_gpu);
+      ASSERT_TRUE(trained.ok()) << trained.status().ToString();
+      EXPECT_EQ(trained->samples, 3 * kRows);
+      const Result<TaskResult> evaluated = Run(Task::kEvaluate, on_gpu);
+      ASSERT_TRUE(evaluated.ok()) << evaluated.status().ToString();
+      ASSERT_TRUE(Run(Task::kPredict, on_gpu).ok());
+      EXPECT_DOUBLE_EQ(evaluated->metrics->logloss, trained->metrics->logloss);
+      EXPECT_NEAR(evaluated->metrics->logloss, LogLossByHand(), 1e-5);
+      // The file is the model: a machine without a GPU predicts nearly the same from it.
+      const std::vector<double> of_gpu = Predictions();
+      ASSERT_TRUE(Run(Task::kPredict, {of_kind, "compute.device=cpu"}).ok());
+      const std::vector<double> of_cpu = Predictions();
+      ASSERT_EQ(of_cpu.size(), kTestRows);
+      for (size_t row = 0; row < kTestRows; ++row) {
+        EXPECT_NEAR(of_gpu[row], of_cpu[row], 0.02) << row;
+      }
+    }
+  }
+}
+
+TEST_F(GpuJobTest, EndsWithTheVeryModelOfTheUnbrokenRun) {
+  for (const char* placement : {"auto", "gpu"}) {
+    SCOPED_TRACE(placement);
+    const std::vector<std::string> unbroken = {
+        "compute.device=cuda", fmt::format("sparse.placement={}", placement),
+        fmt::format("output.model={}", folder_.File("unbroken"))};
+    ASSERT_TRUE(Run(Task::kTrain, unbroken).ok());
+    const std::vector<std::string> on_gpu = {
+        unbroken[0], unbroken[1], "checkpoint.every_steps=4",
+        fmt::format("checkpoint.folder={}", folder_.File("checkpoints"))};
+    for (const uint64_t steps : {5, 6}) {
+      EXPECT_EQ(Run(Task::kTrain, on_gpu, steps).status().code(), StatusCode::kCancelled);
+    }
+    const Result<TaskResult> resumed = Run(Task::kTrain, on_gpu);
+    ASSERT_TRUE(resumed.ok()) << resumed.status().ToString();
+    EXPECT_TRUE(resumed->resumed_from.has_value());
+    EXPECT_TRUE(ModelBytes("model") == ModelBytes("unbroken"));
+    for (const char* folder : {"checkpoints", "model", "unbroken"}) {
+      std::filesystem::remove_all(folder_.File(folder));
+    }
+  }
+}
+
+TEST_F(GpuJobTest, AGpuThatTheMachineLacksIsAnError) {
+  const Result<TaskResult> absent = Run(Task::kTrain, {"compute.device=cuda:99"});
+  ASSERT_FALSE(absent.ok());
+  EXPECT_THAT(absent.status().message(), HasSubstr("compute.device"));
+  EXPECT_THAT(absent.status().message(), HasSubstr("99"));
+}
+
+}  // namespace
+}  // namespace strata
