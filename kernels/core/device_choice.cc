@@ -22,7 +22,7 @@ Result<DeviceChoice> ParseDevice(std::string_view text) {
   }
   const bool names_several = text.find(',') != std::string_view::npos;
   return Invalid(fmt::format(
-      "a device is auto, cpu, cuda or cuda:N; found '{}'{}", text,
+      "must be auto, cpu, cuda or cuda:N; found '{}'{}", text,
       names_several ? "; for several GPUs: cuda, and CUDA_VISIBLE_DEVICES names them" : ""));
 }
 

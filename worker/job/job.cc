@@ -145,7 +145,9 @@ Status ReadWidths(const Settings& settings, JobConfig* job) {
     job->hidden = WidthList(settings, "model.hidden");
     if (job->hidden.empty()) {
       return Wrong(settings, "model.hidden",
-                   "is empty: name a width, or use model.kind = \"fm\" for no hidden layer");
+                   job->model == ModelKind::kDeepFm
+                       ? "is empty: name a width, or use model.kind = \"fm\" for no hidden layer"
+                       : "is empty: name at least one width");
     }
   }
   if (has.bottom) job->bottom = WidthList(settings, "model.bottom");
@@ -187,7 +189,9 @@ Status ReadCompute(const Settings& settings, JobConfig* job) {
   job->gpu_memory_bytes = settings.Bytes("compute.gpu_memory");
   if (job->rows_on_gpu && device->kind != DeviceKind::kCuda) {
     return Wrong(settings, "sparse.placement",
-                 "is gpu, but compute.device is not: expected compute.device = \"cuda\"");
+                 fmt::format("is \"gpu\", but compute.device is \"{}\": expected \"cuda\" or "
+                             "\"cuda:N\", as rows need a GPU that is there",
+                             settings.Text("compute.device")));
   }
   if (job->rows_on_gpu && settings.Float("model.l2") > 0) {
     return Wrong(settings, "model.l2",

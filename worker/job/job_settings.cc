@@ -140,7 +140,7 @@ constexpr Setting kJobRows[] = {
     Row("model.cross_layers", kInt, "3", "Cross layers of dcn and dcn_v2.", 1, 64),
     Row("model.cross_rank", kInt, "16",
         "Rank of the two matrices of each of dcn_v2's cross layers: at most the width of what goes "
-        "in.",
+        "in, which also bounds the default.",
         1, 65536),
     Row("model.dropout", kFloat, "0",
         "Share of the hidden units that each training step leaves out.", 0, 0.99),
@@ -200,8 +200,7 @@ constexpr Setting kJobRows[] = {
 
     Row("compute.device", kText, "cpu",
         "Where the network of a click model is computed: cpu, cuda or cuda:N for the GPU of that "
-        "number, or auto for a GPU where there is one. Rows stay where the servers or this process "
-        "keep them."),
+        "number, or auto for a GPU where there is one. sparse.placement says where rows are."),
     Choice("compute.precision", "bf16|tf32|fp32", "bf16",
            "What matrix products on a GPU are computed in. Parameters, sums and logits are fp32 in "
            "any case; bf16 also keeps the layers' values in 16 bits. On the CPU all is fp32."),

@@ -76,6 +76,12 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
                     .root = kEmbeddings,
                     .vectors = std::max(given.slots, 1U)}};
   for (const LayerSpec& layer : given.layers) STRATA_TRY(graph.Add(layer));
+  if (graph.parameters_ > kParametersMax) {
+    return Invalid(
+        fmt::format("a network of {} parameters: expected at most {}: name narrower "
+                    "layers (model.hidden, model.bottom)",
+                    graph.parameters_, kParametersMax));
+  }
   const GraphLayer& last = graph.layers_.back();
   if (graph.WidthOf(last.output) != 1) {
     return WrongLayer(last.spec, fmt::format("the last layer gives {} numbers a sample: expected "
@@ -160,8 +166,8 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
                                             width(0), width(1)));
       }
       if (spec.kind == LayerKind::kLowRankCross && (spec.width == 0 || spec.width > width(0))) {
-        return WrongLayer(
-            spec, fmt::format("a cross_rank of {}: expected 1 to {}", spec.width, width(0)));
+        return WrongLayer(spec,
+                          fmt::format("a rank of {}: expected 1 to {}", spec.width, width(0)));
       }
       output->width = width(0);
       return {};

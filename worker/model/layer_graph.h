@@ -101,6 +101,8 @@ class LayerGraph {
   static Result<LayerGraph> Make(GraphSpec spec);
 
   static constexpr uint32_t kWidthMax = uint32_t{1} << 24;  // of a value
+  // Parameters of a network: 8 GiB, and the gradients and the optimizer's state besides.
+  static constexpr size_t kParametersMax = size_t{1} << 31;
   // Values of these numbers are there whether or not a layer takes them.
   static constexpr uint32_t kDense = 0;
   static constexpr uint32_t kEmbeddings = 1;

@@ -203,9 +203,11 @@ Status ValidateModelShape(const ModelShape& shape) {
   }
   if (shape.kind == ModelKind::kDlrm) {
     if (shape.dense_width == 0 || shape.slots == 0) {
-      return Invalid(fmt::format(
-          "a dlrm model of {} slots and {} dense features: expected at least one of each",
-          shape.slots, shape.dense_width));
+      return Invalid(
+          fmt::format("a dlrm model of {} slots (categorical features) and {} dense (numeric) "
+                      "features: expected "
+                      "at least one of each: name some, or choose another model.kind",
+                      shape.slots, shape.dense_width));
     }
     if (shape.bottom.empty() || shape.bottom.back() != shape.embedding_dim) {
       return Invalid(
@@ -215,9 +217,21 @@ Status ValidateModelShape(const ModelShape& shape) {
     }
   }
   if (!shape.bottom.empty() && shape.dense_width == 0) {
-    return Invalid("a model with bottom layers without dense features: expected one or more");
+    return Invalid(
+        "a model with bottom layers without dense (numeric) features: name some, or remove "
+        "model.bottom");
+  }
+  if (shape.kind == ModelKind::kDcnV2 && shape.cross_rank > CrossWidthOf(shape)) {
+    return Invalid(fmt::format(
+        "model.cross_rank is {}: expected at most {}, the width of what goes into the cross layers",
+        shape.cross_rank, CrossWidthOf(shape)));
   }
   return MakeGraph(shape).status();
+}
+
+size_t CrossWidthOf(const ModelShape& shape) {
+  const size_t dense = shape.bottom.empty() ? shape.dense_width : shape.bottom.back();
+  return shape.slots * shape.embedding_dim + dense;
 }
 
 LayerGraph GraphOf(const ModelShape& shape) {

@@ -38,6 +38,9 @@ ModelWidths WidthsOf(ModelKind kind);
 // kInvalid for a kind that does not go with the widths.
 Status ValidateModelShape(const ModelShape& shape);
 
+// Elements of a sample's inputs to the cross layers of a kDcnV2 model.
+size_t CrossWidthOf(const ModelShape& shape);
+
 // The layers of the model; of a shape that is valid.
 LayerGraph GraphOf(const ModelShape& shape);
 

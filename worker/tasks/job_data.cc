@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/hash.h"
@@ -181,6 +182,11 @@ Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<Feature
                    .bottom = job.bottom,
                    .cross_layers = job.cross_layers,
                    .cross_rank = job.cross_rank};
+  const auto rank = job.origins.find("model.cross_rank");
+  if (job.model == ModelKind::kDcnV2 && rank == job.origins.end()) {
+    shape.cross_rank =
+        static_cast<uint32_t>(std::min<size_t>(shape.cross_rank, CrossWidthOf(shape)));
+  }
   STRATA_TRY(ValidateModelShape(shape).Prefixed(job.file));
   return shape;
 }

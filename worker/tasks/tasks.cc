@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/random.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/model_file.h"
@@ -143,8 +144,10 @@ Result<TaskResult> RunTask(const TaskContext& context) {
   if (context.session.group().rank() == 0) {
     for (const std::string& warning : job.warnings) Log(LogLevel::kWarning, "{}", warning);
   }
-  if (context.options.task == Task::kTrain) return RunTraining(context);
-  return ApplyTask(context).Run();
+  return OrOutOfMemory("the network and a batch need more than the machine gives", [&] {
+    if (context.options.task == Task::kTrain) return RunTraining(context);
+    return ApplyTask(context).Run();
+  });
 }
 
 }  // namespace strata

@@ -103,14 +103,15 @@ TEST(FixedGraphs, ShapesThatCannotBe) {
   const std::pair<ModelShape, const char*> wrong[] = {
       {{ModelKind::kDlrm, 4, {8}, 3, 2, {5}}, "last bottom layer has width 5: expected"},
       {{ModelKind::kDlrm, 4, {8}, 3, 2, {}}, "last bottom layer has width 0: expected"},
-      {{ModelKind::kDlrm, 4, {8}, 3, 0, {4}}, "0 dense features: expected at least one of each"},
-      {{ModelKind::kDlrm, 4, {8}, 0, 3, {4}}, "0 slots and 3 dense features: expected at least"},
+      {{ModelKind::kDlrm, 4, {8}, 3, 0, {4}}, "0 dense (numeric) features: expected at least one"},
+      {{ModelKind::kDlrm, 4, {8}, 0, 3, {4}}, "0 slots (categorical features) and 3 dense"},
       {{ModelKind::kDeepFm, 4, {8}, 3, 2, {4}}, "bottom layers (1): expected none"},
       {{ModelKind::kDcn, 4, {8}, 3, 2, {}, 0}, "cross_layers 0: expected 1 or more"},
       {{ModelKind::kWideDeep, 4, {8}, 3, 2, {}, 2}, "cross_layers 2: expected 0"},
       {{ModelKind::kDcnV2, 4, {8}, 3, 2, {}, 2, 0}, "cross_rank 0: expected 1 or more"},
-      {{ModelKind::kDcnV2, 4, {8}, 3, 2, {}, 2, 15}, "a cross_rank of 15: expected 1 to 14"},
-      {{ModelKind::kDcnV2, 4, {8}, 3, 0, {6}, 2, 4}, "bottom layers without dense features"}};
+      {{ModelKind::kDcnV2, 4, {8}, 3, 2, {}, 2, 15}, "model.cross_rank is 15: expected at most 14"},
+      {{ModelKind::kDcnV2, 4, {8}, 3, 0, {6}, 2, 4},
+       "bottom layers without dense (numeric) features"}};
   for (const auto& [shape, message] : wrong) {
     const Status status = ValidateModelShape(shape);
     EXPECT_EQ(status.code(), StatusCode::kInvalid);

@@ -288,7 +288,19 @@ TEST_F(JobTasks, AModelThatLacksItsInputsIsToldBeforeRowsAreRead) {
   const Outcome outcome = Run(Task::kTrain, 1, {"model.kind=dlrm"});
   EXPECT_EQ(outcome.status.code(), StatusCode::kInvalid);
   EXPECT_THAT(outcome.status.message(),
-              HasSubstr("job.toml: a dlrm model of 2 slots and 0 dense features"));
+              HasSubstr("job.toml: a dlrm model of 2 slots (categorical features) and 0 dense"));
+}
+
+TEST_F(JobTasks, TheDefaultRankOfCrossLayersIsBoundedByTheirWidth) {
+  EXPECT_TRUE(Run(Task::kTrain, 1, {"model.kind=dcn_v2"}).status.ok());
+  const Outcome outcome = Run(Task::kTrain, 1, {"model.kind=dcn_v2", "model.cross_rank=9"});
+  EXPECT_THAT(outcome.status.message(), HasSubstr("model.cross_rank is 9: expected at most 8"));
+}
+
+TEST_F(JobTasks, ANetworkOfTooManyParametersIsAnError) {
+  const Outcome outcome = Run(Task::kTrain, 1, {"model.hidden=[65536, 65536]"});
+  EXPECT_EQ(outcome.status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(outcome.status.message(), HasSubstr("a network of 4295"));
 }
 
 TEST_F(JobTasks, DefaultsContradictNoModel) {
