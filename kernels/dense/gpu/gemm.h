@@ -11,7 +11,7 @@
 
 namespace strata {
 
-// What products are computed in. Sums are fp32 in all of them.
+// GemmPrecision says which numbers a product multiplies. It adds them up in fp32 in any case.
 enum class GemmPrecision : uint8_t {
   kFp32,  // operands are fp32
   kTf32,  // operands are fp32, of which 10 bits of the fraction count
@@ -41,7 +41,8 @@ struct GemmCall {
   const void* bias = nullptr;  // n elements of the operands' type, or none
 };
 
-// Of one stream. One thread at a time. Nothing waits for the GPU.
+// GpuGemm enqueues products on one stream and does not wait for the GPU. One thread at a time may
+// call it.
 class GpuGemm {
  public:
   virtual ~GpuGemm() = default;

@@ -19,8 +19,8 @@ Status FromLt(cublasStatus_t status, const char* what) {
   return Failed(fmt::format("{}: cuBLASLt says {}", what, cublasLtGetStatusString(status)));
 }
 
-// What cuBLASLt has to know of a product. It sees row-major matrices as column-major ones that are
-// transposed, and so computes c' = b' a'.
+// A Plan describes a product to cuBLASLt. The library takes row-major matrices for column-major
+// ones that are transposed, and so it computes c' = b' a'.
 class Plan {
  public:
   ~Plan() {

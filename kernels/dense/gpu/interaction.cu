@@ -111,7 +111,7 @@ template <uint32_t kDim>
 constexpr uint32_t kLd = kDim + kGap;
 template <uint32_t kDim>
 constexpr uint32_t kVectorBytes = kMost* kLd<kDim> * 2;
-// Of a warp. Products take the place of the vectors that they are of.
+// kForwardBytes is the shared memory of a warp, where the products overwrite their vectors.
 template <uint32_t kDim>
 constexpr uint32_t kForwardBytes =
     kVectorBytes<kDim> > kMost* kSumLd * 4 ? kVectorBytes<kDim> : kMost* kSumLd * 4;

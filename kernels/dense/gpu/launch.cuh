@@ -40,7 +40,7 @@ void WithElement(GpuElement type, const Visit& visit) {
     visit(std::type_identity<__nv_bfloat16>());
   }
 }
-// Of two, in turn.
+// WithElements calls visit(first, second) with the types of both.
 template <typename Visit>
 void WithElements(GpuElement first, GpuElement second, const Visit& visit) {
   WithElement(first, [&](auto a) { WithElement(second, [&](auto b) { visit(a, b); }); });

@@ -1,6 +1,6 @@
-// What the layers of click models are on a GPU, but for their matrix products (gemm.h). The
-// formulas are those of worker/model/layer_graph.h; sums are fp32 whatever the elements are, and of
-// one order: the same input gives the same bits.
+// These functions compute the layers of click models on a GPU; gemm.h has the matrix products. The
+// formulas are those of worker/model/layer_graph.h. Sums are fp32 whatever the elements are, and
+// they have one order, so that the same input gives the same bits.
 //
 // Each call enqueues work on the stream of `exec` and waits for nothing. Columns of different types
 // may meet. Functions that end in Back get dy, the gradient of y, and add to dx, the gradient of x,

@@ -35,8 +35,8 @@ void GpuPoolCompact(const Exec& exec, size_t samples, const CompactRows& batch,
 void GpuPoolWeights(const Exec& exec, size_t samples, const CompactRows& batch, const float* bias,
                     const GpuColumns& y);
 
-// What a pooled lookup gives of rows that begin with a single weight: `pooled` has, for each slot,
-// the sum of the weights and then that of the vectors, row_dim elements in all.
+// PooledRows is the result of a pooled lookup, where each row begins with a single weight. A slot
+// has row_dim elements in `pooled`: the sum of the weights, then the sum of the vectors.
 struct PooledRows {
   GpuColumns pooled;
   size_t slots = 0;

@@ -33,8 +33,9 @@ __global__ void __launch_bounds__(kLayerThreads)
   parts[part * x.width + e] = sum;
 }
 
-// What a rectifier and dropout leave of dy, and its sums over the samples of a part. Thread c of a
-// row has kAtOnce columns of those of a tile; a block is a tile and a part.
+// StopAndSum applies the gradients of a rectifier and of dropout to dy, and sums dy over the
+// samples of a part. Thread c of a row works on kAtOnce columns of a tile; a block is a tile and a
+// part.
 template <typename T, uint32_t kAtOnce>
 __global__ void __launch_bounds__(kLayerThreads)
     StopAndSum(const ColumnsOf<T> y, const ColumnsOf<T> dy, bool relu, float scale, size_t samples,
