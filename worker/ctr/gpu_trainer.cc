@@ -1,8 +1,5 @@
 #include "worker/ctr/gpu_trainer.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -26,13 +23,7 @@ Status GpuTrainer::Start() {
 
 Status GpuTrainer::Resume(TrainerState state) {
   const size_t dense = graph_.parameters();
-  const size_t numbers = StateWidth(options_.dense_optimizer, dense);
-  if (state.dense.size() != dense || state.dense_state.size() != numbers) {
-    return Corrupt(fmt::format(
-        "the training state has {} dense parameters with {} numbers of optimizer state; the model "
-        "has {} with {}",
-        state.dense.size(), state.dense_state.size(), dense, numbers));
-  }
+  STRATA_TRY(CheckDense(state, dense, StateWidth(options_.dense_optimizer, dense)));
   step_ = state.steps + 1;
   epoch_ = state.epoch;
   epoch_steps_ = state.epoch_steps;
@@ -59,21 +50,15 @@ Status GpuTrainer::ReadNext(BatchSource& source) {
 
 Result<double> GpuTrainer::Step(BatchSource& source) {
   // The seed is that of a Trainer alone.
-  STRATA_TRY(training_.Begin({.dropout = options_.dropout,
-                              .l2 = options_.l2,
-                              .dropout_seed = Mix64(Mix64(options_.seed) + step_)}));
+  STRATA_TRY(training_.Begin(
+      {.dropout = options_.dropout, .dropout_seed = Mix64(Mix64(options_.seed) + step_)}));
   // An error ends the step once the thread is through, so that nothing is read after it.
   Status read;
   STRATA_ASSIGN(std::jthread reader, StartThread("read ahead", [&] { read = ReadNext(source); }));
   logits_.resize(batch_.samples);
   STRATA_ASSIGN(const double sum, training_.Finish(logits_));
   const double loss = sum / static_cast<double>(batch_.samples);
-  if (!std::isfinite(loss)) {
-    return Failed(
-        fmt::format("step {}: the loss is {}: the model diverged; use a smaller "
-                    "sparse.learning_rate or dense.learning_rate",
-                    step_, loss));
-  }
+  STRATA_TRY(CheckLoss(step_, loss));
   if (options_.between_steps) STRATA_TRY(options_.between_steps());
   STRATA_TRY(training_.Update(step_));
   reader.join();

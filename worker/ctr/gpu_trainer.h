@@ -19,7 +19,6 @@ struct GpuTrainerOptions {
   uint64_t seed = 0;        // of the dense part's initial values and of dropout
   uint32_t batch_size = 0;  // at least 1
   float dropout = 0;
-  float l2 = 0;                   // of the dense part
   OptimizerSpec dense_optimizer;  // that of the GpuTraining
   // As TrainerOptions has them.
   std::function<Status()> between_steps = {};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/hash.h"
@@ -49,12 +48,7 @@ SyncGroup Trainer::Mark() const {
 }
 
 Status Trainer::Resume(TrainerState state) {
-  if (state.dense.size() != dense_.size() || state.dense_state.size() != dense_state_.size()) {
-    return Corrupt(fmt::format(
-        "the training state has {} dense parameters with {} numbers of optimizer state; the model "
-        "has {} with {}",
-        state.dense.size(), state.dense_state.size(), dense_.size(), dense_state_.size()));
-  }
+  STRATA_TRY(CheckDense(state, dense_.size(), dense_state_.size()));
   first_step_ = step_ = state.steps + 1;
   epoch_ = state.epoch;
   epoch_steps_ = state.epoch_steps;
@@ -168,12 +162,7 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   if (*ended) return {};
   has_ended_ = reduced_[dense_.size() + 2] > 0;
   const float loss = reduced_[dense_.size()] / samples;
-  if (!std::isfinite(loss)) {
-    return Failed(
-        fmt::format("step {}: the loss is {}: the model diverged; use a smaller "
-                    "sparse.learning_rate or dense.learning_rate",
-                    step_, loss));
-  }
+  STRATA_TRY(CheckLoss(step_, loss));
   const float scale = 1.0F / samples;
   for (float& gradient : part->gradients) gradient *= scale;
   const std::span<float> dense_gradient = std::span(reduced_).first(dense_.size());

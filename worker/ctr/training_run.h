@@ -2,6 +2,7 @@
 // and dense part are.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -21,6 +22,12 @@ struct TrainerState {
   std::vector<float> dense;
   std::vector<float> dense_state;  // of the optimizer
 };
+
+// kCorrupt: the state's dense part has not this many parameters and numbers of optimizer state.
+Status CheckDense(const TrainerState& state, size_t parameters, size_t numbers);
+
+// kFailed: the loss of this step is no finite number.
+Status CheckLoss(uint64_t step, double loss);
 
 // After each step, on every rank.
 struct StepReport {

@@ -8,19 +8,11 @@
 #include "worker/data/number_text.h"
 
 namespace strata {
-namespace {
-
-bool Contains(const std::vector<std::string>& texts, std::string_view text) {
-  return std::ranges::find(texts, text) != texts.end();
-}
-
-}  // namespace
-
 std::string ReadLabel(const DataSpec& spec, std::string_view field, float* label) {
   if (field.empty()) return "the label is missing";
   if (!spec.label_positive.empty()) {
-    const bool positive = Contains(spec.label_positive, field);
-    if (positive || Contains(spec.label_negative, field)) {
+    const bool positive = std::ranges::count(spec.label_positive, field) != 0;
+    if (positive || std::ranges::count(spec.label_negative, field) != 0) {
       *label = positive ? 1 : 0;
       return "";
     }

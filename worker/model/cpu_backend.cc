@@ -224,8 +224,7 @@ void CpuBackend::Wide(size_t samples, const LayerParameters& parameters, const C
     if (i < batch.samples) {
       const uint32_t end = batch.offsets[(i + 1) * batch.slots];
       for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
-        const float weight = input_->rows[input_->unique.index[k] * graph_->row_dim()];
-        logit += batch.key_weights.empty() ? weight : batch.key_weights[k] * weight;
+        logit += batch.WeightOf(k) * input_->rows[input_->unique.index[k] * graph_->row_dim()];
       }
       const float* features = batch.dense.data() + i * batch.dense_width;
       for (size_t d = 0; d < batch.dense_width; ++d) logit += weights[d] * features[d];
@@ -244,8 +243,7 @@ void CpuBackend::WideBack(size_t /*samples*/, const LayerParameters& parameters,
     dbias += dlogit;
     const uint32_t end = batch.offsets[(i + 1) * batch.slots];
     for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
-      gradients_->rows[input_->unique.index[k] * graph_->row_dim()] +=
-          batch.key_weights.empty() ? dlogit : batch.key_weights[k] * dlogit;
+      gradients_->rows[input_->unique.index[k] * graph_->row_dim()] += batch.WeightOf(k) * dlogit;
     }
     const float* features = batch.dense.data() + i * batch.dense_width;
     for (size_t d = 0; d < batch.dense_width; ++d) dweights[d] += dlogit * features[d];

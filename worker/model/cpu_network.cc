@@ -5,6 +5,7 @@
 #include "kernels/dense/loss.h"
 #include "worker/model/cpu_backend.h"
 #include "worker/model/network.h"
+#include "worker/model/pass_checks.h"
 
 namespace strata {
 namespace {
@@ -43,11 +44,8 @@ Status CpuNetwork::Score(const NetworkInput& input, std::span<float> logits) {
 Result<double> CpuNetwork::Train(const NetworkInput& input, const Regularisation& regularisation,
                                  const NetworkGradients& gradients) {
   const Batch& batch = input.batch;
-  STRATA_CHECK(gradients.rows.size() == input.rows.size() &&
-               gradients.parameters.size() == graph_.parameters() &&
-               gradients.logits.size() == batch.samples);
-  std::ranges::fill(gradients.rows, 0.0F);
-  std::ranges::fill(gradients.parameters, 0.0F);
+  CheckGradients(graph_, input, gradients);
+  ClearGradients(gradients);
   if (batch.samples == 0) return 0.0;
   STRATA_TRY(Forward(input, &gradients, 0, regularisation));
   backend_.Copy(batch.samples, executor_.Value(graph_.output()), {gradients.logits.data(), 1, 1});
@@ -66,12 +64,8 @@ Result<double> CpuNetwork::Train(const NetworkInput& input, const Regularisation
 
 Status CpuNetwork::Forward(const NetworkInput& input, const NetworkGradients* gradients,
                            size_t samples_min, const Regularisation& regularisation) {
-  const Batch& batch = input.batch;
-  STRATA_CHECK(batch.slots == graph_.spec().slots &&
-               batch.dense_width == graph_.spec().dense_width);
-  STRATA_CHECK(input.rows.size() == input.unique.keys.size() * graph_.row_dim());
-  STRATA_CHECK(input.parameters.size() == graph_.parameters());
-  const size_t samples = std::max(batch.samples, samples_min);
+  CheckInput(graph_, input);
+  const size_t samples = std::max(input.batch.samples, samples_min);
   backend_.Set(graph_, input, gradients);
   STRATA_TRY(executor_.Begin(samples));
   FillInputs(input, samples);
@@ -87,9 +81,9 @@ void CpuNetwork::FillInputs(const NetworkInput& input, size_t samples) {
   if (!graph_.has_embeddings()) return;
   const CpuBackend::Columns embeddings = executor_.Value(LayerGraph::kEmbeddings);
   backend_.Pool(embeddings);
-  for (size_t i = batch.samples; i < samples; ++i) {
-    std::fill_n(embeddings.data + i * embeddings.stride, embeddings.width, 0.0F);
-  }
+  const size_t made_up = batch.samples * embeddings.stride;
+  backend_.ClearColumns(samples - batch.samples,
+                        {embeddings.data + made_up, embeddings.stride, embeddings.width});
 }
 
 // Rows count once for each appearance, biases not at all.

@@ -5,6 +5,7 @@
 #include "storage/gpu/gpu_calls.cuh"
 #include "worker/model/gpu_backend.h"
 #include "worker/model/network.h"
+#include "worker/model/pass_checks.h"
 
 namespace strata {
 namespace {
@@ -59,12 +60,11 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
                                  const NetworkGradients& gradients) {
   const DeviceScope device(exec_.ordinal);
   const Batch& batch = input.batch;
-  STRATA_CHECK(gradients.rows.size() == input.rows.size() &&
-               gradients.parameters.size() == graph_.parameters() &&
-               gradients.logits.size() == batch.samples);
-  std::ranges::fill(gradients.rows, 0.0F);
-  std::ranges::fill(gradients.parameters, 0.0F);
-  if (batch.samples == 0) return 0.0;
+  CheckGradients(graph_, input, gradients);
+  if (batch.samples == 0) {
+    ClearGradients(gradients);
+    return 0.0;
+  }
   STRATA_TRY(Forward(input, 0, regularisation));
   STRATA_TRY(executor_.BeginBackward());
   const GpuColumns logits = executor_.Value(graph_.output());
@@ -82,10 +82,7 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
 Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
                            const Regularisation& regularisation) {
   const Batch& batch = input.batch;
-  STRATA_CHECK(batch.slots == graph_.spec().slots &&
-               batch.dense_width == graph_.spec().dense_width);
-  STRATA_CHECK(input.rows.size() == input.unique.keys.size() * graph_.row_dim());
-  STRATA_CHECK(input.parameters.size() == graph_.parameters());
+  CheckInput(graph_, input);
   const size_t samples = std::max(batch.samples, samples_min);
   backend_.SetParameters(input.parameters);
   STRATA_TRY(batch_.Bring(batch));

@@ -7,6 +7,7 @@
 #include "strata/gpu/embedding_group.h"
 #include "worker/model/gpu_backend.h"
 #include "worker/model/gpu_training.h"
+#include "worker/model/pass_checks.h"
 
 namespace strata {
 namespace {
@@ -137,12 +138,12 @@ Status LocalGpuTraining::BackwardRows(uint64_t step) {
 Status LocalGpuTraining::Bring(const Batch& batch) {
   const DeviceScope device(exec_.ordinal);
   STRATA_CHECK(batch.samples > 0);
-  STRATA_CHECK(batch.slots == graph_.spec().slots &&
-               batch.dense_width == graph_.spec().dense_width);
+  CheckBatch(graph_, batch);
   return batches_[1 - current_].Bring(batch);
 }
 
 Status LocalGpuTraining::Begin(const Regularisation& regularisation) {
+  STRATA_CHECK(regularisation.l2 == 0);
   const DeviceScope device(exec_.ordinal);
   current_ = 1 - current_;
   const GpuBatch& batch = batches_[current_];
@@ -156,7 +157,6 @@ Status LocalGpuTraining::Begin(const Regularisation& regularisation) {
   backend_.Loss(executor_.Value(graph_.output()), 1.0F / static_cast<float>(batch.samples()),
                 executor_.Gradient(graph_.output()));
   STRATA_TRY(executor_.Backward(regularisation));
-  if (regularisation.l2 > 0) backend_.Penalise(regularisation.l2);
   return {};
 }
 

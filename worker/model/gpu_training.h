@@ -42,8 +42,7 @@ class GpuTraining {
   // batch may be brought between Begin and the next Begin, by another thread too: while the GPU
   // works.
   virtual Status Bring(const Batch& batch) = 0;
-  // Enqueues both ways of the batch that was brought. l2 of `regularisation` is of the dense part
-  // alone.
+  // Enqueues both ways of the batch that was brought. `regularisation` has no l2 (STRATA_CHECK).
   virtual Status Begin(const Regularisation& regularisation) = 0;
   // Waits for the summed loss of that batch, without penalties, and the logits of its samples.
   virtual Result<double> Finish(std::span<float> logits) = 0;

@@ -150,7 +150,8 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
       }
       return {};
     case LayerKind::kConcat:
-      return TakePart(layer, output);
+      ShapeConcat(*layer, output);
+      return {};
     case LayerKind::kInteraction: {
       const uint32_t vectors = values_[layer->inputs[0]].vectors;
       if (vectors < 2) return WrongLayer(spec, "its input is one vector: expected 2 or more");
@@ -191,20 +192,19 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
   return {};
 }
 
-// Of a concat. Inputs whose vectors are equally long give a value of all their vectors.
-Status LayerGraph::TakePart(GraphLayer* layer, GraphValue* output) {
+// Inputs whose vectors are equally long give a value of all their vectors.
+void LayerGraph::ShapeConcat(const GraphLayer& layer, GraphValue* output) const {
   uint64_t width = 0;
   uint32_t vectors = 0;
   bool is_even = true;
   const auto length = [&](uint32_t value) { return WidthOf(value) / values_[value].vectors; };
-  for (const uint32_t input : layer->inputs) {
+  for (const uint32_t input : layer.inputs) {
     width += WidthOf(input);
     vectors += values_[input].vectors;
-    is_even = is_even && length(input) == length(layer->inputs[0]);
+    is_even = is_even && length(input) == length(layer.inputs[0]);
   }
   output->width = static_cast<uint32_t>(std::min<uint64_t>(width, UINT32_MAX));
   output->vectors = is_even ? vectors : 1;
-  return {};
 }
 
 void LayerGraph::PlaceParameters(GraphLayer* layer) {

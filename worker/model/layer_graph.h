@@ -124,7 +124,7 @@ class LayerGraph {
  private:
   Status Add(const LayerSpec& layer);
   Status Shape(GraphLayer* layer, GraphValue* output);
-  Status TakePart(GraphLayer* layer, GraphValue* output);
+  void ShapeConcat(const GraphLayer& layer, GraphValue* output) const;
   void PlaceParameters(GraphLayer* layer);
   void PlaceConcatenated();
   void FindLogitParts(const std::vector<uint32_t>& uses);

@@ -41,7 +41,6 @@ class Layers {
   std::string AddLogit(const std::string& name, const std::string& input) {
     return Add({.name = name, .kind = LayerKind::kLinear, .inputs = {input}, .width = 1});
   }
-  // The embeddings and, where there are any, what comes beside them.
   std::string AddConcat(const std::string& name, std::vector<std::string> inputs) {
     return Add({.name = name, .kind = LayerKind::kConcat, .inputs = std::move(inputs)});
   }
@@ -205,8 +204,8 @@ Status ValidateModelShape(const ModelShape& shape) {
     if (shape.dense_width == 0 || shape.slots == 0) {
       return Invalid(
           fmt::format("a dlrm model of {} slots (categorical features) and {} dense (numeric) "
-                      "features: expected "
-                      "at least one of each: name some, or choose another model.kind",
+                      "features: expected at least one of each: name some, or choose another "
+                      "model.kind",
                       shape.slots, shape.dense_width));
     }
     if (shape.bottom.empty() || shape.bottom.back() != shape.embedding_dim) {

@@ -57,18 +57,15 @@ struct Gate {
   ColumnsOf<T> y;
   __device__ void operator()(size_t i, size_t e) const {
     using Elements = Side<T, kAtOnce>;
-    const auto at = [&](const ColumnsOf<T>& of) {
-      return reinterpret_cast<Elements*>(of.Row(i)) + e;
-    };
-    const Elements first = *at(x0);
-    const Elements gate = *at(g);
-    const Elements in = *at(x);
+    const Elements first = x0.template SideOf<kAtOnce>(i, e);
+    const Elements gate = g.template SideOf<kAtOnce>(i, e);
+    const Elements in = x.template SideOf<kAtOnce>(i, e);
     Elements out;
 #pragma unroll
     for (uint32_t n = 0; n < kAtOnce; ++n) {
       out.of[n] = Rounded<T>(Widened(first.of[n]) * Widened(gate.of[n]) + Widened(in.of[n]));
     }
-    *at(y) = out;
+    y.template SideOf<kAtOnce>(i, e) = out;
   }
 };
 
@@ -82,28 +79,25 @@ struct GateBack {
   ColumnsOf<T> dx;
   __device__ void operator()(size_t i, size_t e) const {
     using Elements = Side<T, kAtOnce>;
-    const auto at = [&](const ColumnsOf<T>& of) {
-      return reinterpret_cast<Elements*>(of.Row(i)) + e;
-    };
-    const Elements gradient = *at(dy);
-    const Elements first = *at(x0);
-    const Elements gate = *at(g);
+    const Elements gradient = dy.template SideOf<kAtOnce>(i, e);
+    const Elements first = x0.template SideOf<kAtOnce>(i, e);
+    const Elements gate = g.template SideOf<kAtOnce>(i, e);
     Elements of_gate;
-    Elements of_first = *at(dx0);
+    Elements of_first = dx0.template SideOf<kAtOnce>(i, e);
 #pragma unroll
     for (uint32_t n = 0; n < kAtOnce; ++n) {
       const float d = Widened(gradient.of[n]);
       of_gate.of[n] = Rounded<T>(d * Widened(first.of[n]));
       of_first.of[n] = Rounded<T>(Widened(of_first.of[n]) + d * Widened(gate.of[n]));
     }
-    *at(dg) = of_gate;
-    *at(dx0) = of_first;
-    Elements of_in = *at(dx);  // may be the same numbers as dx0
+    dg.template SideOf<kAtOnce>(i, e) = of_gate;
+    dx0.template SideOf<kAtOnce>(i, e) = of_first;
+    Elements of_in = dx.template SideOf<kAtOnce>(i, e);  // may be the same numbers as dx0
 #pragma unroll
     for (uint32_t n = 0; n < kAtOnce; ++n) {
       of_in.of[n] = Rounded<T>(Widened(of_in.of[n]) + Widened(gradient.of[n]));
     }
-    *at(dx) = of_in;
+    dx.template SideOf<kAtOnce>(i, e) = of_in;
   }
 };
 

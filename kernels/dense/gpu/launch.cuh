@@ -15,6 +15,12 @@
 
 namespace strata {
 
+// kAtOnce elements side by side, as they are stored.
+template <typename T, uint32_t kAtOnce>
+struct alignas(kAtOnce * sizeof(T)) Side {
+  T of[kAtOnce];
+};
+
 template <typename T>
 struct ColumnsOf {
   T* data;
@@ -24,6 +30,11 @@ struct ColumnsOf {
   explicit ColumnsOf(const GpuColumns& columns)
       : data(static_cast<T*>(columns.data)), stride(columns.stride), width(columns.width) {}
   __device__ T* Row(size_t sample) const { return data + sample * stride; }
+  // The elements n * kAtOnce and on.
+  template <uint32_t kAtOnce>
+  __device__ Side<T, kAtOnce>& SideOf(size_t sample, size_t n) const {
+    return reinterpret_cast<Side<T, kAtOnce>*>(Row(sample))[n];
+  }
   __device__ float Get(size_t sample, size_t e) const { return Widened(Row(sample)[e]); }
   __device__ void Set(size_t sample, size_t e, float x) const { Row(sample)[e] = Rounded<T>(x); }
   __device__ void Add(size_t sample, size_t e, float x) const {
@@ -45,12 +56,6 @@ template <typename Visit>
 void WithElements(GpuElement first, GpuElement second, const Visit& visit) {
   WithElement(first, [&](auto a) { WithElement(second, [&](auto b) { visit(a, b); }); });
 }
-
-// kAtOnce elements side by side, as they are stored.
-template <typename T, uint32_t kAtOnce>
-struct alignas(kAtOnce * sizeof(T)) Side {
-  T of[kAtOnce];
-};
 
 // Whether all rows of these columns are vectors of 16 bytes.
 template <typename T>

@@ -19,8 +19,7 @@ struct Pool {
     float sum = 0.0F;
     if (i >= batch.samples) return to.Set(i, e, sum);
     for (uint32_t k = batch.offsets[bag]; k < batch.offsets[bag + 1]; ++k) {
-      const float x = batch.rows[batch.index[k] * row_dim + element];
-      sum += batch.key_weights == nullptr ? x : batch.key_weights[k] * x;
+      sum += WeightOf(batch, k) * batch.rows[batch.index[k] * row_dim + element];
     }
     to.Set(i, e, sum);
   }
