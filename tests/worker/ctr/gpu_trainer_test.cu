@@ -1,7 +1,6 @@
 // Training with rows and dense part on a GPU beside the trainer of the CPU.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <map>
 #include <memory>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "storage/gpu/gpu_store.h"
 #include "storage/memory/host_store.h"
 #include "tests/support/device_memory.cuh"
+#include "tests/support/relative_distance.h"
 #include "tests/worker/ctr/click_data.h"
 #include "worker/ctr/gpu_trainer.h"
 #include "worker/ctr/trainer.h"
@@ -120,22 +120,12 @@ class GpuTrainerTest : public testing::Test {
   }
 };
 
-double Apart(const std::vector<float>& found, const std::vector<float>& expected) {
-  double apart = 0;
-  double length = 1e-12;
-  for (size_t i = 0; i < found.size(); ++i) {
-    apart += std::pow(double{found[i]} - expected[i], 2);
-    length += std::pow(double{expected[i]}, 2);
-  }
-  return std::sqrt(apart / length);
-}
-
 void ExpectAlike(const GpuRun& found, const GpuRun& expected, double tolerance) {
   ASSERT_EQ(found.losses.size(), expected.losses.size());
   for (size_t i = 0; i < found.losses.size(); ++i) {
     EXPECT_NEAR(found.losses[i], expected.losses[i], tolerance) << "step " << i + 1;
   }
-  EXPECT_LT(Apart(found.state.dense, expected.state.dense), tolerance);
+  EXPECT_LT(RelativeDistance(found.state.dense, expected.state.dense), tolerance);
   EXPECT_EQ(found.state.samples, expected.state.samples);
   EXPECT_EQ(found.state.steps, expected.state.steps);
   ASSERT_EQ(found.rows.size(), expected.rows.size());
@@ -147,7 +137,7 @@ void ExpectAlike(const GpuRun& found, const GpuRun& expected, double tolerance) 
     found_rows.insert(found_rows.end(), other.begin(), other.end());
     expected_rows.insert(expected_rows.end(), row.begin(), row.end());
   }
-  EXPECT_LT(Apart(found_rows, expected_rows), tolerance);
+  EXPECT_LT(RelativeDistance(found_rows, expected_rows), tolerance);
 }
 
 std::vector<GpuRecipe> Recipes() {

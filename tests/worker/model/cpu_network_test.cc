@@ -4,49 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <vector>
 
+#include "tests/worker/model/reference_graph.h"
 #include "worker/model/model_shape.h"
 #include "worker/model/network.h"
 
 namespace strata {
 namespace {
 
-// A ragged batch with repeated keys, empty slots, dense features, and parameters for it.
-struct Example {
+// A batch and parameters for a model, whose formulas are written out once more by hand.
+struct Example : GraphExample {
   ModelShape shape;
-  Batch batch;
-  UniqueKeys unique;
-  std::vector<float> rows;
-  std::vector<float> dense;
 
-  Example(ModelShape shape_in, size_t samples, uint64_t seed) : shape(std::move(shape_in)) {
-    std::mt19937_64 random(seed);
-    std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
-    batch.samples = samples;
-    batch.slots = shape.slots;
-    batch.dense_width = shape.dense_width;
-    batch.offsets = {0};
-    for (size_t slot = 0; slot < samples * shape.slots; ++slot) {
-      for (uint64_t keys = random() % 3; keys > 0; --keys) {
-        batch.keys.push_back(slot % shape.slots * 100 + random() % 6);
-      }
-      batch.offsets.push_back(static_cast<uint32_t>(batch.keys.size()));
-    }
-    for (size_t i = 0; i < samples; ++i) {
-      for (size_t d = 0; d < shape.dense_width; ++d) batch.dense.push_back(uniform(random));
-      batch.labels.push_back(static_cast<float>(random() % 2));
-      batch.weights.push_back(i % 3 == 0 ? 2.5F : 1.0F);
-    }
-    FindUniqueKeys(batch.keys, &unique);
-    rows.resize(unique.keys.size() * RowDimOf(shape));
-    for (float& value : rows) value = uniform(random);
-    dense.resize(GraphOf(shape).parameters());
-    for (float& value : dense) value = uniform(random);
-  }
-
-  NetworkInput input() const { return {batch, unique, rows, dense}; }
+  Example(const ModelShape& of, size_t samples, uint64_t seed)
+      : GraphExample(GraphOf(of).spec(), samples, seed), shape(of) {}
 
   std::vector<double> Pooled(size_t sample, size_t slot) const {
     std::vector<double> sum(shape.embedding_dim);
@@ -66,8 +38,8 @@ struct Example {
     for (size_t l = 0; l < widths.size(); ++l) {
       std::vector<double> y(widths[l]);
       for (size_t o = 0; o < y.size(); ++o) {
-        y[o] = dense[at + x.size() * y.size() + o];
-        for (size_t i = 0; i < x.size(); ++i) y[o] += x[i] * dense[at + i * y.size() + o];
+        y[o] = parameters[at + x.size() * y.size() + o];
+        for (size_t i = 0; i < x.size(); ++i) y[o] += x[i] * parameters[at + i * y.size() + o];
         if (l + 1 < widths.size()) y[o] = std::max(y[o], 0.0);
       }
       at += (x.size() + 1) * y.size();
@@ -77,9 +49,9 @@ struct Example {
   }
 
   double Logit(size_t i) const {
-    double logit = dense[0];
+    double logit = parameters[0];
     for (size_t d = 0; d < shape.dense_width; ++d) {
-      logit += double{dense[1 + d]} * batch.dense[i * shape.dense_width + d];
+      logit += double{parameters[1 + d]} * batch.dense[i * shape.dense_width + d];
     }
     std::vector<std::vector<double>> v;
     for (size_t s = 0; s < shape.slots; ++s) {
@@ -123,7 +95,7 @@ struct Example {
     }
     const auto add = [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
-        squares += static_cast<double>(batch.samples) * dense[i] * dense[i];
+        squares += static_cast<double>(batch.samples) * parameters[i] * parameters[i];
       }
     };
     size_t at = 1 + shape.dense_width;
@@ -168,7 +140,7 @@ TEST(CpuNetwork, GradientsAgreeWithCentralDifferences) {
     const auto network = MakeCpuNetwork(GraphOf(shape), 1);
     std::vector<float> logits(9);
     std::vector<float> drows(example.rows.size(), 7.0F);
-    std::vector<float> ddense(example.dense.size(), 7.0F);
+    std::vector<float> ddense(example.parameters.size(), 7.0F);
     const auto loss = network->Train(example.input(), {.l2 = kL2}, {drows, ddense, logits});
     ASSERT_TRUE(loss.ok());
     EXPECT_NEAR(*loss, example.Loss(), 1e-4);
@@ -188,7 +160,7 @@ TEST(CpuNetwork, GradientsAgreeWithCentralDifferences) {
       }
     };
     check(example.rows, drows);
-    check(example.dense, ddense);
+    check(example.parameters, ddense);
   }
 }
 
@@ -218,7 +190,7 @@ TEST(CpuNetwork, ALogitDependsOnNothingButItsSample) {
     unique.keys = whole.unique.keys;
     unique.index.assign(whole.unique.index.begin() + first, whole.unique.index.end());
     std::vector<float> logits(part.samples);
-    ASSERT_TRUE(network->Score({part, unique, whole.rows, whole.dense}, logits).ok());
+    ASSERT_TRUE(network->Score({part, unique, whole.rows, whole.parameters}, logits).ok());
     for (size_t i = 0; i < part.samples; ++i) {
       ASSERT_EQ(logits[i], expected[begin + i]) << "sample " << begin + i;  // to the bit
     }
@@ -229,7 +201,7 @@ TEST(CpuNetwork, EmptyBatchesGiveNoGradient) {
   for (const ModelShape& shape : Shapes()) {
     const Example example(shape, 0, 4);
     const auto network = MakeCpuNetwork(GraphOf(shape), 1);
-    std::vector<float> ddense(example.dense.size(), 7.0F);
+    std::vector<float> ddense(example.parameters.size(), 7.0F);
     const auto loss = network->Train(example.input(), {.dropout = 0.5F, .l2 = 1}, {{}, ddense, {}});
     ASSERT_TRUE(loss.ok());
     EXPECT_EQ(*loss, 0);
@@ -263,7 +235,7 @@ TEST(CpuNetwork, DropoutKeepsTheMeanAndStopsDroppedUnits) {
   const auto network = MakeCpuNetwork(GraphOf(shape), 1);
   std::vector<float> plain(1);
   std::vector<float> drows(example.rows.size());
-  std::vector<float> ddense(example.dense.size());
+  std::vector<float> ddense(example.parameters.size());
   const auto stopped = [&] {
     return static_cast<double>(std::count(ddense.begin(), ddense.end(), 0.0F)) /
            static_cast<double>(ddense.size());

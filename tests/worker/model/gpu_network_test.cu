@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/support/device_memory.cuh"
+#include "tests/support/relative_distance.h"
 #include "tests/worker/model/reference_graph.h"
 #include "worker/model/model_shape.h"
 #include "worker/model/network.h"
@@ -53,23 +54,12 @@ Pass TrainOnce(Network* network, const GraphExample& example,
   return pass;
 }
 
-// The distance of two vectors, as a share of the second one's length.
-double Distance(const std::vector<float>& found, const std::vector<float>& expected) {
-  double apart = 0;
-  double length = 1e-12;
-  for (size_t i = 0; i < found.size(); ++i) {
-    apart += std::pow(double{found[i]} - expected[i], 2);
-    length += std::pow(double{expected[i]}, 2);
-  }
-  return std::sqrt(apart / length);
-}
-
 // What differs is the order of sums, and the precision.
 void ExpectClose(const Pass& found, const Pass& expected, double tolerance) {
   EXPECT_NEAR(found.loss, expected.loss, tolerance * (1 + std::abs(expected.loss)));
-  EXPECT_LT(Distance(found.logits, expected.logits), tolerance);
-  EXPECT_LT(Distance(found.rows, expected.rows), tolerance);
-  EXPECT_LT(Distance(found.parameters, expected.parameters), tolerance);
+  EXPECT_LT(RelativeDistance(found.logits, expected.logits), tolerance);
+  EXPECT_LT(RelativeDistance(found.rows, expected.rows), tolerance);
+  EXPECT_LT(RelativeDistance(found.parameters, expected.parameters), tolerance);
 }
 
 TEST_F(GpuNetwork, LogitsAgreeWithTheFormula) {
