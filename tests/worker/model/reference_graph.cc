@@ -48,6 +48,97 @@ struct Value {
   size_t vectors = 1;
 };
 
+Value Linear(const LayerSpec& layer, const Vector& x, Parameters* next) {
+  const Vector w = next->Take(x.size() * layer.width);
+  const Vector b = next->Take(layer.width);
+  Value out{Times(x, w, layer.width)};
+  for (size_t o = 0; o < b.size(); ++o) {
+    out.x[o] += b[o];
+    if (layer.activation == Activation::kRelu) out.x[o] = std::max(out.x[o], 0.0);
+  }
+  return out;
+}
+
+Value Concat(const std::vector<Value>& in) {
+  Value out{{}, 0};
+  for (const Value& part : in) {
+    out.x.insert(out.x.end(), part.x.begin(), part.x.end());
+    out.vectors += part.vectors;
+  }
+  return out;
+}
+
+Value Interaction(const Value& in) {
+  const size_t dim = in.x.size() / in.vectors;
+  Value out{Part(in.x, 0, dim)};
+  for (size_t v = 1; v < in.vectors; ++v) {
+    for (size_t u = 0; u < v; ++u) {
+      out.x.push_back(Dot(Part(in.x, v, dim), Part(in.x, u, dim)));
+    }
+  }
+  while (out.x.size() % 8 != 0) out.x.push_back(0);
+  return out;
+}
+
+Value Cross(const Vector& x0, const Vector& x, Parameters* next) {
+  const Vector w = next->Take(x.size());
+  const Vector b = next->Take(x.size());
+  Value out;
+  for (size_t e = 0; e < b.size(); ++e) out.x.push_back(x0[e] * Dot(x, w) + b[e] + x[e]);
+  return out;
+}
+
+Value LowRankCross(const Vector& x0, const Vector& x, size_t rank, Parameters* next) {
+  const Vector u = next->Take(x.size() * rank);
+  const Vector v = next->Take(rank * x.size());
+  const Vector b = next->Take(x.size());
+  const Vector gates = Times(Times(x, u, rank), v, x.size());
+  Value out;
+  for (size_t e = 0; e < x.size(); ++e) out.x.push_back(x0[e] * (gates[e] + b[e]) + x[e]);
+  return out;
+}
+
+Value Pairs(const Value& in) {
+  const size_t dim = in.x.size() / in.vectors;
+  double sum = 0;
+  for (size_t s = 0; s < in.vectors; ++s) {
+    for (size_t t = s + 1; t < in.vectors; ++t) {
+      sum += Dot(Part(in.x, s, dim), Part(in.x, t, dim));
+    }
+  }
+  return {{sum}};
+}
+
+Value Sum(const std::vector<Value>& in) {
+  Value out{Vector(in[0].x.size())};
+  for (const Value& part : in) {
+    for (size_t e = 0; e < out.x.size(); ++e) out.x[e] += part.x[e];
+  }
+  return out;
+}
+
+Value Compute(const LayerSpec& layer, const std::vector<Value>& in, Parameters* next) {
+  switch (layer.kind) {
+    case LayerKind::kLinear:
+      return Linear(layer, in[0].x, next);
+    case LayerKind::kConcat:
+      return Concat(in);
+    case LayerKind::kInteraction:
+      return Interaction(in[0]);
+    case LayerKind::kCross:
+      return Cross(in[0].x, in[1].x, next);
+    case LayerKind::kLowRankCross:
+      return LowRankCross(in[0].x, in[1].x, layer.width, next);
+    case LayerKind::kFm:
+      return Pairs(in[0]);
+    case LayerKind::kAdd:
+      return Sum(in);
+    case LayerKind::kWide:  // of keys and dense features, not of layers
+      break;
+  }
+  return {};
+}
+
 }  // namespace
 
 GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, bool weighted)
@@ -105,97 +196,31 @@ Vector GraphExample::Embeddings(size_t sample) const {
   return all;
 }
 
+double GraphExample::Wide(size_t sample, const Vector& biased) const {
+  double sum = biased[0];
+  const float* const features = batch.dense.data() + sample * spec.dense_width;
+  for (size_t d = 0; d < spec.dense_width; ++d) sum += biased[1 + d] * features[d];
+  for (uint32_t k = batch.offsets[sample * spec.slots];
+       k < batch.offsets[(sample + 1) * spec.slots]; ++k) {
+    sum += KeyWeight(k) * rows[unique.index[k] * row_dim()];
+  }
+  return sum;
+}
+
 double GraphExample::Logit(size_t sample) const {
   Parameters next(parameters);
   const float* const features = batch.dense.data() + sample * spec.dense_width;
-  const Vector dense(features, features + spec.dense_width);
-  std::map<std::string, Value> values = {{"dense", {dense}},
-                                         {"embeddings", {Embeddings(sample), spec.slots}}};
-  std::string last;
+  std::map<std::string, Value> values = {
+      {kDenseInput, {Vector(features, features + spec.dense_width)}},
+      {kEmbeddingsInput, {Embeddings(sample), spec.slots}}};
   for (const LayerSpec& layer : spec.layers) {
     std::vector<Value> in;
     for (const std::string& name : layer.inputs) in.push_back(values.at(name));
-    Value out;
-    switch (layer.kind) {
-      case LayerKind::kLinear: {
-        const Vector w = next.Take(in[0].x.size() * layer.width);
-        const Vector b = next.Take(layer.width);
-        out.x = Times(in[0].x, w, layer.width);
-        for (size_t o = 0; o < b.size(); ++o) {
-          out.x[o] += b[o];
-          if (layer.activation == Activation::kRelu) out.x[o] = std::max(out.x[o], 0.0);
-        }
-        break;
-      }
-      case LayerKind::kConcat:
-        out.vectors = 0;
-        for (const Value& part : in) {
-          out.x.insert(out.x.end(), part.x.begin(), part.x.end());
-          out.vectors += part.vectors;
-        }
-        break;
-      case LayerKind::kInteraction: {
-        const size_t dim = in[0].x.size() / in[0].vectors;
-        out.x = Part(in[0].x, 0, dim);
-        for (size_t v = 1; v < in[0].vectors; ++v) {
-          for (size_t u = 0; u < v; ++u) {
-            out.x.push_back(Dot(Part(in[0].x, v, dim), Part(in[0].x, u, dim)));
-          }
-        }
-        while (out.x.size() % 8 != 0) out.x.push_back(0);
-        break;
-      }
-      case LayerKind::kCross: {
-        const Vector w = next.Take(in[1].x.size());
-        const Vector b = next.Take(in[1].x.size());
-        for (size_t e = 0; e < b.size(); ++e) {
-          out.x.push_back(in[0].x[e] * Dot(in[1].x, w) + b[e] + in[1].x[e]);
-        }
-        break;
-      }
-      case LayerKind::kLowRankCross: {
-        const size_t width = in[1].x.size();
-        const Vector u = next.Take(width * layer.width);
-        const Vector v = next.Take(layer.width * width);
-        const Vector b = next.Take(width);
-        const Vector gates = Times(Times(in[1].x, u, layer.width), v, width);
-        for (size_t e = 0; e < width; ++e) {
-          out.x.push_back(in[0].x[e] * (gates[e] + b[e]) + in[1].x[e]);
-        }
-        break;
-      }
-      case LayerKind::kFm: {
-        const size_t dim = in[0].x.size() / in[0].vectors;
-        double sum = 0;
-        for (size_t s = 0; s < in[0].vectors; ++s) {
-          for (size_t t = s + 1; t < in[0].vectors; ++t) {
-            sum += Dot(Part(in[0].x, s, dim), Part(in[0].x, t, dim));
-          }
-        }
-        out.x = {sum};
-        break;
-      }
-      case LayerKind::kWide: {
-        double sum = next.Take(1)[0];
-        sum += Dot(next.Take(spec.dense_width), dense);
-        for (uint32_t k = batch.offsets[sample * spec.slots];
-             k < batch.offsets[(sample + 1) * spec.slots]; ++k) {
-          sum += KeyWeight(k) * rows[unique.index[k] * row_dim()];
-        }
-        out.x = {sum};
-        break;
-      }
-      case LayerKind::kAdd:
-        out.x.resize(in[0].x.size());
-        for (const Value& part : in) {
-          for (size_t e = 0; e < out.x.size(); ++e) out.x[e] += part.x[e];
-        }
-        break;
-    }
-    values[layer.name] = std::move(out);
-    last = layer.name;
+    values[layer.name] = layer.kind == LayerKind::kWide
+                             ? Value{{Wide(sample, next.Take(1 + spec.dense_width))}}
+                             : Compute(layer, in, &next);
   }
-  return values.at(last).x.at(0);
+  return values.at(spec.layers.back().name).x.at(0);
 }
 
 // Rows count once for each appearance; weights once for each sample, and biases not at all.

@@ -33,6 +33,8 @@ struct GraphExample {
  private:
   double KeyWeight(uint32_t key) const;
   std::vector<double> Embeddings(size_t sample) const;
+  // `biased` is the bias, then the weights of dense features.
+  double Wide(size_t sample, const std::vector<double>& biased) const;
   double Penalty(double l2) const;
   size_t row_dim() const;
   bool has_key_weights() const;
