@@ -15,6 +15,7 @@ enum class ModelKind : uint8_t {
   kDlrm,      // dot products of the features' vectors (Naumov et al., 2019)
   kDcn,       // cross layers beside a network (Wang et al., ADKDD 2017)
   kDcnV2,     // low-rank cross layers below a network (Wang et al., WWW 2021)
+  kLayers,    // the layers that a job file names; a program can apply such a model, not train it
 };
 
 // "logistic", "fm", "deepfm", ...: as the job file and saved models have it.
@@ -34,6 +35,8 @@ constexpr const char* ModelKindName(ModelKind kind) {
       return "dcn";
     case ModelKind::kDcnV2:
       return "dcn_v2";
+    case ModelKind::kLayers:
+      return "layers";
   }
   return "";
 }
@@ -42,7 +45,7 @@ constexpr const char* ModelKindName(ModelKind kind) {
 constexpr std::optional<ModelKind> ModelKindOf(std::string_view name) {
   for (const ModelKind kind :
        {ModelKind::kLogistic, ModelKind::kFm, ModelKind::kDeepFm, ModelKind::kWideDeep,
-        ModelKind::kDlrm, ModelKind::kDcn, ModelKind::kDcnV2}) {
+        ModelKind::kDlrm, ModelKind::kDcn, ModelKind::kDcnV2, ModelKind::kLayers}) {
     if (name == ModelKindName(kind)) return kind;
   }
   return std::nullopt;

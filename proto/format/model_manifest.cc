@@ -43,6 +43,38 @@ Status TakeFiles(const json& list, const std::string& file, std::vector<ModelFil
   return {};
 }
 
+constexpr std::string_view kNoActivation = "none";
+
+json LayersOf(const ModelManifest& manifest) {
+  json layers = json::array();
+  for (const ModelLayer& layer : manifest.layers) {
+    json object = {{"name", layer.name}, {"kind", layer.kind}, {"inputs", layer.inputs}};
+    if (layer.width != 0) object["width"] = layer.width;
+    if (layer.begin != 0) object["begin"] = layer.begin;
+    if (layer.activation != kNoActivation) object["activation"] = layer.activation;
+    if (layer.hidden) object["hidden"] = true;
+    layers.push_back(std::move(object));
+  }
+  return layers;
+}
+
+Status TakeLayers(const json& list, const std::string& file, std::vector<ModelLayer>* layers) {
+  for (const json& element : list) {
+    ModelLayer layer;
+    Members members(element, fmt::format("{}: layer {}", file, layers->size() + 1));
+    members.Take("name", &layer.name);
+    members.Take("kind", &layer.kind);
+    members.Take("inputs", &layer.inputs);
+    members.TakeOptional("width", &layer.width);
+    members.TakeOptional("begin", &layer.begin);
+    members.TakeOptional("activation", &layer.activation);
+    members.TakeOptional("hidden", &layer.hidden);
+    STRATA_TRY(members.status());
+    layers->push_back(std::move(layer));
+  }
+  return {};
+}
+
 std::span<const std::byte> Block(std::span<const std::byte> content, size_t block) {
   const size_t begin = block * kModelBlockBytes;
   return content.subspan(begin, std::min(kModelBlockBytes, content.size() - begin));
@@ -76,6 +108,7 @@ std::string EncodeModelManifest(const ModelManifest& manifest) {
   if (!manifest.bottom.empty()) body["bottom"] = manifest.bottom;
   if (manifest.cross_layers != 0) body["cross_layers"] = manifest.cross_layers;
   if (manifest.cross_rank != 0) body["cross_rank"] = manifest.cross_rank;
+  if (!manifest.layers.empty()) body["layers"] = LayersOf(manifest);
   // Names that are no UTF-8 are for people only: better a replaced letter than no model.
   const std::string text = body.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   return SealText(kSeal, text);
@@ -102,15 +135,17 @@ Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::str
   members.Take("table_seed", &manifest.table_seed);
   members.Take("initializer", &manifest.initializer);
   members.Take("initializer_scale", &manifest.initializer_scale);
-  const auto take_optional = [&](const char* name, auto* value) {
-    if (body.is_object() && body.contains(name)) members.Take(name, value);
-  };
-  take_optional("value_type", &manifest.value_type);
-  take_optional("bottom", &manifest.bottom);
-  take_optional("cross_layers", &manifest.cross_layers);
-  take_optional("cross_rank", &manifest.cross_rank);
+  members.TakeOptional("value_type", &manifest.value_type);
+  members.TakeOptional("bottom", &manifest.bottom);
+  members.TakeOptional("cross_layers", &manifest.cross_layers);
+  members.TakeOptional("cross_rank", &manifest.cross_rank);
   const json* files = members.Array("files");
   STRATA_TRY(members.status());
+  if (body.contains("layers")) {
+    const json* layers = members.Array("layers");
+    STRATA_TRY(members.status());
+    STRATA_TRY(TakeLayers(*layers, file, &manifest.layers));
+  }
   STRATA_TRY(TakeFiles(*files, file, &manifest.files));
   return manifest;
 }

@@ -35,6 +35,20 @@ struct ModelFile {
   friend bool operator==(const ModelFile&, const ModelFile&) = default;
 };
 
+// A layer of a model of kind "layers" (worker/model/layer_graph.h).
+struct ModelLayer {
+  std::string name;
+  std::string kind;
+  std::vector<std::string> inputs = {};
+  // What follows is left out of the text where it is 0, "none" or false.
+  uint32_t width = 0;
+  uint32_t begin = 0;
+  std::string activation = "none";
+  bool hidden = false;
+
+  friend bool operator==(const ModelLayer&, const ModelLayer&) = default;
+};
+
 struct ModelManifest {
   std::string writer;  // "strata 0.1.0"
   // The job that trained it.
@@ -49,6 +63,7 @@ struct ModelManifest {
   std::vector<uint32_t> bottom = {};  // what follows is left out of the text where it is empty or 0
   uint32_t cross_layers = 0;
   uint32_t cross_rank = 0;
+  std::vector<ModelLayer> layers = {};
   uint32_t slots = 0;
   uint32_t dense_width = 0;
   uint64_t dense_parameters = 0;

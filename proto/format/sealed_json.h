@@ -51,6 +51,12 @@ class Members {
     }
   }
 
+  // The value stays as it is where there is no such member.
+  template <typename T>
+  void TakeOptional(const char* name, T* value) {
+    if (object_.is_object() && object_.contains(name)) Take(name, value);
+  }
+
   const nlohmann::json* Array(const char* name) {
     if (!status_.ok()) return nullptr;
     const auto member = object_.find(name);

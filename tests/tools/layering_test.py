@@ -80,10 +80,10 @@ MAY_INCLUDE = {
     "worker/gbdt/memory": ["base", "kernels/core", "worker/gbdt"],
     # Libraries know no job file; the job file knows what it describes.
     "worker/job": ["base", "storage", "strata/model_kind.h", "worker/data", "worker/gbdt",
-                   "worker/model/model_shape.h", "kernels/core/device_choice.h",
+                   "worker/model/layer_graph.h", "worker/model/model_shape.h", "kernels/core/device_choice.h",
                    "kernels/dense/gpu/gemm.h"],
     "worker": ["base", "worker/tasks"],  # strata-worker
-    "worker/tasks": ["base", "kernels/core/device_choice.h", "proto/control", "storage",
+    "worker/tasks": ["base", "kernels/core/device_choice.h", "kernels/optim/apply.h", "proto/control", "storage",
                      "cluster/cluster_config.h", "cluster/collective", "cluster/config_file.h", "cluster/join",
                      "cluster/link",
                      "cluster/names", "cluster/tls", "ps/client", "worker/ctr", "worker/data",

@@ -92,6 +92,20 @@ void RemoveGeneration(Disk& disk, const std::string& folder, uint64_t generation
   }
 }
 
+std::vector<format::ModelLayer> LayersOf(const ModelShape& shape) {
+  std::vector<format::ModelLayer> layers;
+  for (const LayerSpec& layer : shape.layers) {
+    layers.push_back({.name = layer.name,
+                      .kind = LayerKindName(layer.kind),
+                      .inputs = layer.inputs,
+                      .width = layer.width,
+                      .begin = layer.begin,
+                      .activation = ActivationName(layer.activation),
+                      .hidden = layer.is_hidden});
+  }
+  return layers;
+}
+
 format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
   return {.writer = kWriter,
           .job = model.job,
@@ -104,6 +118,7 @@ format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
           .bottom = model.shape.bottom,
           .cross_layers = model.shape.cross_layers,
           .cross_rank = model.shape.cross_rank,
+          .layers = LayersOf(model.shape),
           .slots = static_cast<uint32_t>(model.shape.slots),
           .dense_width = static_cast<uint32_t>(model.shape.dense_width),
           .dense_parameters = model.dense.size(),
@@ -191,6 +206,28 @@ Result<ModelKind> ParseModelKind(const std::string& name, const std::string& fil
       fmt::format("{}: a model of kind \"{}\", which this build does not have", file, name));
 }
 
+Result<std::vector<LayerSpec>> ParseLayers(const std::vector<format::ModelLayer>& all,
+                                           const std::string& file) {
+  std::vector<LayerSpec> layers;
+  for (const format::ModelLayer& layer : all) {
+    const std::optional<LayerKind> kind = LayerKindOf(layer.kind);
+    const std::optional<Activation> activation = ActivationOf(layer.activation);
+    if (!kind.has_value() || !activation.has_value()) {
+      return Invalid(fmt::format(
+          "{}: layer '{}' is of kind \"{}\" with activation \"{}\", which this build does not have",
+          file, layer.name, layer.kind, layer.activation));
+    }
+    layers.push_back({.name = layer.name,
+                      .kind = *kind,
+                      .inputs = layer.inputs,
+                      .width = layer.width,
+                      .begin = layer.begin,
+                      .activation = *activation,
+                      .is_hidden = layer.hidden});
+  }
+  return layers;
+}
+
 Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::string& file) {
   SavedModel model{.job = manifest.job,
                    .seed = manifest.seed,
@@ -211,6 +248,7 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
                  manifest.bottom,
                  manifest.cross_layers,
                  manifest.cross_rank};
+  STRATA_ASSIGN(model.shape.layers, ParseLayers(manifest.layers, file));
   STRATA_TRY(ValidateModelShape(model.shape).Prefixed(file));
   const Result<InitializerKind> initializer = ParseInitializerKind(manifest.initializer);
   if (!initializer.ok()) return initializer.status().Prefixed(file);

@@ -9,6 +9,7 @@
 #include "worker/data/columns.h"
 #include "worker/data/criteo.h"
 #include "worker/job/tree_settings.h"
+#include "worker/job/wrong_setting.h"
 
 namespace strata {
 namespace {
@@ -108,10 +109,8 @@ Status ReadLabelColumn(const Settings& settings, DataSpec* data) {
   return Status::Ok();
 }
 
-// An error about one [[feature]].
 Status WrongFeature(const Settings& element, std::string_view key, std::string_view what) {
-  const std::string where = element.IsSet(key) ? element.Origin(key) : element.Where();
-  return Invalid(fmt::format("{}: feature.{} {}", where, key, what));
+  return WrongIn("feature", element, key, what);
 }
 
 Status ReadTransforms(const Settings& element, FeatureSpec* feature) {
@@ -246,11 +245,6 @@ Status ReadDataSettings(const Settings& settings, JobConfig* job) {
   if (data.format.header) return Status::Ok();
   const std::string where = settings.Origin(IsCriteo(settings) ? "data.format" : "data.columns");
   return PlanColumns(data.format.columns, data, where, true).status();
-}
-
-Status Wrong(const Settings& settings, std::string_view key, std::string_view what) {
-  const std::string where = settings.IsSet(key) ? settings.Origin(key) : settings.Where();
-  return Invalid(fmt::format("{}: {} {}", where, key, what));
 }
 
 }  // namespace strata

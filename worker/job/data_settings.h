@@ -1,8 +1,6 @@
 // Section [data] and the [[feature]]s of a job file.
 #pragma once
 
-#include <string_view>
-
 #include "base/settings/settings.h"
 #include "strata/status.h"
 #include "worker/job/job.h"
@@ -12,8 +10,5 @@ namespace strata {
 // Fills the job's paths of data and JobConfig::data; JobConfig::file is set already. kInvalid:
 // file:line, a value that cannot be, or one that contradicts the others.
 Status ReadDataSettings(const Settings& settings, JobConfig* job);
-
-// An error about a setting's value: the place that gave it, the key, and `what` is wrong with it.
-Status Wrong(const Settings& settings, std::string_view key, std::string_view what);
 
 }  // namespace strata

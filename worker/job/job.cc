@@ -10,7 +10,9 @@
 #include "base/human_text.h"
 #include "worker/job/config_look.h"
 #include "worker/job/data_settings.h"
+#include "worker/job/layer_settings.h"
 #include "worker/job/tree_settings.h"
+#include "worker/job/wrong_setting.h"
 #include "worker/model/model_shape.h"
 
 namespace strata {
@@ -137,6 +139,28 @@ std::vector<uint32_t> WidthList(const Settings& settings, std::string_view key) 
   return widths;
 }
 
+Status ReadLayerSections(const Settings& settings, JobConfig* job) {
+  const std::vector<Settings>& sections = settings.Repeated("layer");
+  if (!WidthsOf(job->model).layers) {
+    if (sections.empty()) return {};
+    return Invalid(fmt::format(
+        "{}: [[layer]] has no effect on model.kind = \"{}\", whose layers are fixed: remove the "
+        "section, or use model.kind = \"layers\"",
+        sections[0].Where(), ModelKindName(job->model)));
+  }
+  if (sections.empty()) {
+    return Wrong(settings, "model.kind",
+                 "is \"layers\", but there is no [[layer]]: name the network's layers; "
+                 "--print-graph shows those of another kind");
+  }
+  STRATA_ASSIGN(job->layers, ReadLayers(settings));
+  const bool drops = std::ranges::any_of(job->layers, &LayerSpec::is_hidden);
+  if (settings.Float("model.dropout") > 0 && !drops) {
+    return Wrong(settings, "model.dropout", "has no effect: no [[layer]] has dropout = true");
+  }
+  return {};
+}
+
 // The widths that a model of this kind has. Others have no effect.
 Status ReadWidths(const Settings& settings, JobConfig* job) {
   const ModelWidths has = WidthsOf(job->model);
@@ -160,11 +184,12 @@ Status ReadWidths(const Settings& settings, JobConfig* job) {
                                job->bottom.back(), job->embedding_dim));
     }
   }
+  STRATA_TRY(ReadLayerSections(settings, job));
   if (has.cross_layers) job->cross_layers = CountOf(settings, "model.cross_layers");
   if (has.cross_rank) job->cross_rank = CountOf(settings, "model.cross_rank");
   const std::tuple<const char*, bool, const char*> keys[] = {
       {"model.hidden", has.hidden, "deepfm"},
-      {"model.dropout", has.hidden, "deepfm"},
+      {"model.dropout", has.hidden || has.layers, "deepfm"},
       {"model.bottom", has.bottom, "dlrm"},
       {"model.cross_layers", has.cross_layers, "dcn_v2"},
       {"model.cross_rank", has.cross_rank, "dcn_v2"}};

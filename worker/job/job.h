@@ -17,6 +17,7 @@
 #include "strata/status.h"
 #include "worker/data/data_spec.h"
 #include "worker/gbdt/parameters/tree_parameters.h"
+#include "worker/model/layer_graph.h"
 
 namespace strata {
 
@@ -62,8 +63,9 @@ struct JobConfig {
   std::vector<uint32_t> bottom;  // and of those over the numeric features alone
   uint32_t cross_layers = 0;
   uint32_t cross_rank = 0;
-  float dropout = 0;  // share of hidden units dropped while training
-  float l2 = 0;       // penalty: the loss gains l2 / 2 * the sum of squares
+  std::vector<LayerSpec> layers;  // of ModelKind::kLayers
+  float dropout = 0;              // share of hidden units dropped while training
+  float l2 = 0;                   // penalty: the loss gains l2 / 2 * the sum of squares
 
   OptimizerSpec sparse_optimizer;
   InitializerSpec sparse_initializer;

@@ -1,6 +1,7 @@
 // The rows of job.toml.
 #include "storage/optimizer_fields.h"
 #include "worker/job/job.h"
+#include "worker/job/layer_settings.h"
 #include "worker/job/tree_settings.h"
 
 namespace strata {
@@ -122,11 +123,11 @@ constexpr Setting kJobRows[] = {
     Row("data.bad_share_max", kFloat, "0.001",
         "Share of unreadable lines in a worker's part of a file above which the job fails.", 0, 1),
 
-    Choice("model.kind", "logistic|fm|deepfm|wide_deep|dlrm|dcn|dcn_v2|gbdt", "deepfm",
+    Choice("model.kind", "logistic|fm|deepfm|wide_deep|dlrm|dcn|dcn_v2|layers|gbdt", "deepfm",
            "Logistic regression; a factorization machine; one with a neural network beside it; "
            "logistic regression with a network beside it; DLRM, which multiplies the features' "
-           "vectors with each other; Deep & Cross and its second version; or boosted trees, whose "
-           "settings are in [gbdt]."),
+           "vectors with each other; Deep & Cross and its second version; the layers that the job "
+           "file names by [[layer]]; or boosted trees, whose settings are in [gbdt]."),
     Row("model.embedding_dim", kInt, "8", "Factors of each key. Unused by logistic regression.", 1,
         RowSchema::kDimMax - 1),
     Row("model.hidden", kIntList, "64,32",
@@ -253,10 +254,6 @@ constexpr Setting kFeatureRows[] = {
         2, 65536),
 };
 
-constexpr RepeatedSection kJobSections[] = {
-    {"feature", "Inputs of the model, in order. A column may serve several kinds.", kFeatureRows},
-};
-
 }  // namespace
 
 const SettingsTable& JobSettingsTable() {
@@ -265,7 +262,12 @@ const SettingsTable& JobSettingsTable() {
     all.insert(all.end(), TreeSettings().begin(), TreeSettings().end());
     return all;
   }();
-  static const SettingsTable table = {"job.toml", rows, kJobSections, RefusedTreeKeys()};
+  static const RepeatedSection sections[] = {
+      {"feature", "Inputs of the model, in order. A column may serve several kinds.", kFeatureRows},
+      {"layer",
+       "Of model.kind = \"layers\": the layers of the network. The last one gives the logit.",
+       LayerSettingRows()}};
+  static const SettingsTable table = {"job.toml", rows, sections, RefusedTreeKeys()};
   return table;
 }
 

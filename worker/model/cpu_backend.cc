@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "kernels/dense/cross.h"
+#include "kernels/dense/elementwise.h"
 #include "kernels/dense/fm.h"
 #include "kernels/dense/interaction.h"
+#include "kernels/dense/layer_norm.h"
 #include "kernels/dense/linear.h"
 #include "kernels/sparse/pooling.h"
 
@@ -214,6 +216,61 @@ void CpuBackend::FmBack(size_t samples, uint32_t vectors, const Columns& x, Buff
   Copy(samples, dy, {scratch_.data(), 1, 1});
   FmBackward(kCpu, FmOf(samples, vectors, x), All(samples, x), kept.all(), scratch_,
              All(samples, dx));
+}
+
+void CpuBackend::Multiply(size_t samples, const Columns& a, const Columns& b,
+                          const Columns& y) const {
+  strata::Multiply(kCpu, {samples, y.width, a.stride, b.stride, y.stride}, All(samples, a),
+                   All(samples, b), All(samples, y));
+}
+
+void CpuBackend::MultiplyBack(size_t samples, const Columns& a, const Columns& b, const Columns& dy,
+                              const Columns& da, const Columns& db) const {
+  strata::MultiplyBack(kCpu, {samples, dy.width, a.stride, b.stride, dy.stride}, All(samples, a),
+                       All(samples, b), All(samples, dy), All(samples, da), All(samples, db));
+}
+
+void CpuBackend::Activate(size_t samples, Activation activation, const Columns& x,
+                          const Columns& y) const {
+  strata::Activate(kCpu, {samples, y.width, x.stride, y.stride}, activation, All(samples, x),
+                   All(samples, y));
+}
+
+void CpuBackend::ActivateBack(size_t samples, Activation activation, const Columns& y,
+                              const Columns& dy, const Columns& dx, bool adds) const {
+  STRATA_CHECK(y.stride == dy.stride);  // values and gradients are laid out alike
+  strata::ActivateBack(kCpu, {samples, dy.width, dy.stride, dx.stride}, activation, All(samples, y),
+                       All(samples, dy), All(samples, dx), adds);
+}
+
+void CpuBackend::SumVectors(size_t samples, uint32_t vectors, const Columns& x,
+                            const Columns& y) const {
+  strata::SumVectors(kCpu, {samples, y.width, x.stride, y.stride}, vectors, All(samples, x),
+                     All(samples, y));
+}
+
+void CpuBackend::SumVectorsBack(size_t samples, uint32_t vectors, const Columns& dy,
+                                const Columns& dx) const {
+  strata::SumVectorsBack(kCpu, {samples, dy.width, dx.stride, dy.stride}, vectors, All(samples, dy),
+                         All(samples, dx));
+}
+
+Status CpuBackend::LayerNorm(size_t samples, const Columns& x, const LayerParameters& parameters,
+                             Buffer* kept, const Columns& y) const {
+  kept->Resize(samples, 2);
+  strata::LayerNorm(kCpu, {samples, x.width, x.stride, y.stride}, All(samples, x),
+                    Weights(parameters.scales), Weights(parameters.biases), kept->all(),
+                    All(samples, y));
+  return {};
+}
+
+Status CpuBackend::LayerNormBack(size_t samples, const Columns& x,
+                                 const LayerParameters& parameters, Buffer& kept, const Columns& dy,
+                                 const Columns& dx) const {
+  strata::LayerNormBack(kCpu, {samples, x.width, x.stride, dy.stride}, All(samples, x),
+                        Weights(parameters.scales), kept.all(), All(samples, dy), All(samples, dx),
+                        GradientOf(parameters.scales), GradientOf(parameters.biases));
+  return {};
 }
 
 void CpuBackend::Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const {

@@ -97,6 +97,23 @@ class CpuBackend {
   void FmBack(size_t samples, uint32_t vectors, const Columns& x, Buffer& kept, const Columns& dy,
               const Columns& dx);
 
+  void Multiply(size_t samples, const Columns& a, const Columns& b, const Columns& y) const;
+  void MultiplyBack(size_t samples, const Columns& a, const Columns& b, const Columns& dy,
+                    const Columns& da, const Columns& db) const;
+  // x may be y.
+  void Activate(size_t samples, Activation activation, const Columns& x, const Columns& y) const;
+  // dx is added to if `adds`, else overwritten; it may be dy then.
+  void ActivateBack(size_t samples, Activation activation, const Columns& y, const Columns& dy,
+                    const Columns& dx, bool adds) const;
+  void SumVectors(size_t samples, uint32_t vectors, const Columns& x, const Columns& y) const;
+  void SumVectorsBack(size_t samples, uint32_t vectors, const Columns& dy, const Columns& dx) const;
+
+  // kept: mean and one over the deviation of each sample.
+  Status LayerNorm(size_t samples, const Columns& x, const LayerParameters& parameters,
+                   Buffer* kept, const Columns& y) const;
+  Status LayerNormBack(size_t samples, const Columns& x, const LayerParameters& parameters,
+                       Buffer& kept, const Columns& dy, const Columns& dx) const;
+
   // Samples that are not in the batch have neither keys nor features.
   void Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const;
   void WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy) const;

@@ -43,6 +43,7 @@ GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGra
     // Products go over the padding of their input, too: the weights have rows of zeros for it.
     place(its.weights, (kAlign - 1) * layer.spec.width);
     place(its.second_weights, 0);
+    place(its.scales, 0);
     place(its.biases, 0);
   }
   host_parameters_.resize(parameters_);
@@ -82,7 +83,7 @@ template <typename Visit>
 void GpuBackend::ForEachRange(const Visit& visit) const {
   for (const GraphLayer& layer : graph_.layers()) {
     const LayerParameters& its = layer.parameters;
-    for (const ParameterRange& range : {its.weights, its.second_weights, its.biases}) {
+    for (const ParameterRange& range : {its.weights, its.second_weights, its.scales, its.biases}) {
       if (range.count > 0) visit(PlaceOf(range), range);
     }
   }
@@ -263,15 +264,15 @@ Status GpuBackend::Linear(size_t samples, const Columns& x, const LayerParameter
     GpuDot(exec_, samples, x, Fp32(parameters.weights), Fp32(parameters.biases), y, false);
     return {};
   }
-  return Multiply({.m = samples,
-                   .n = y.width,
-                   .k = PaddedWidth(x),
-                   .a = OperandOf(x),
-                   .b = {Operand(parameters.weights), y.width},
-                   .c = y.data,
-                   .c_stride = y.stride,
-                   .relu = activation == Activation::kRelu,
-                   .bias = Operand(parameters.biases)});
+  return Gemm({.m = samples,
+               .n = y.width,
+               .k = PaddedWidth(x),
+               .a = OperandOf(x),
+               .b = {Operand(parameters.weights), y.width},
+               .c = y.data,
+               .c_stride = y.stride,
+               .relu = activation == Activation::kRelu,
+               .bias = Operand(parameters.biases)});
 }
 
 Status GpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
@@ -286,23 +287,23 @@ Status GpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParam
     }
     return {};
   }
-  STRATA_TRY(Multiply({.m = PaddedWidth(x),
-                       .n = dy.width,
-                       .k = samples,
-                       .a = OperandOf(x, true),
-                       .b = OperandOf(dy),
-                       .c = GradientOf(parameters.weights),
-                       .c_stride = dy.width,
-                       .c_is_fp32 = true}));
+  STRATA_TRY(Gemm({.m = PaddedWidth(x),
+                   .n = dy.width,
+                   .k = samples,
+                   .a = OperandOf(x, true),
+                   .b = OperandOf(dy),
+                   .c = GradientOf(parameters.weights),
+                   .c_stride = dy.width,
+                   .c_is_fp32 = true}));
   if (dx.data == nullptr) return {};
-  return Multiply({.m = samples,
-                   .n = PaddedWidth(dx),
-                   .k = dy.width,
-                   .a = OperandOf(dy),
-                   .b = {Operand(parameters.weights), dy.width, true},
-                   .c = dx.data,
-                   .c_stride = dx.stride,
-                   .adds = adds});
+  return Gemm({.m = samples,
+               .n = PaddedWidth(dx),
+               .k = dy.width,
+               .a = OperandOf(dy),
+               .b = {Operand(parameters.weights), dy.width, true},
+               .c = dx.data,
+               .c_stride = dx.stride,
+               .adds = adds});
 }
 
 Status GpuBackend::Cross(size_t samples, const Columns& x0, const Columns& x,
@@ -328,21 +329,21 @@ Status GpuBackend::LowRankCross(size_t samples, size_t rank, const Columns& x0, 
   STRATA_TRY(Resize(samples, Aligned(rank) + x.width, false, kept));
   const Columns projected = kept->From(0, rank);
   const Columns gates = kept->From(Aligned(rank), x.width);
-  STRATA_TRY(Multiply({.m = samples,
-                       .n = rank,
-                       .k = PaddedWidth(x),
-                       .a = OperandOf(x),
-                       .b = {Operand(parameters.weights), rank},
-                       .c = projected.data,
-                       .c_stride = projected.stride}));
-  STRATA_TRY(Multiply({.m = samples,
-                       .n = x.width,
-                       .k = rank,
-                       .a = OperandOf(projected),
-                       .b = {Operand(parameters.second_weights), x.width},
-                       .c = gates.data,
-                       .c_stride = gates.stride,
-                       .bias = Operand(parameters.biases)}));
+  STRATA_TRY(Gemm({.m = samples,
+                   .n = rank,
+                   .k = PaddedWidth(x),
+                   .a = OperandOf(x),
+                   .b = {Operand(parameters.weights), rank},
+                   .c = projected.data,
+                   .c_stride = projected.stride}));
+  STRATA_TRY(Gemm({.m = samples,
+                   .n = x.width,
+                   .k = rank,
+                   .a = OperandOf(projected),
+                   .b = {Operand(parameters.second_weights), x.width},
+                   .c = gates.data,
+                   .c_stride = gates.stride,
+                   .bias = Operand(parameters.biases)}));
   GpuGated(exec_, samples, x0, gates, x, y);
   return {};
 }
@@ -359,43 +360,62 @@ Status GpuBackend::LowRankCrossBack(size_t samples, size_t rank, const Columns& 
   const Columns dprojected = dprojected_.From(0, rank);
   GpuGatedBack(exec_, samples, x0, gates, dy, dgates, dx0, dx);
   Sum(samples, dgates, {}, parameters.biases);
-  STRATA_TRY(Multiply({.m = rank,
-                       .n = x.width,
-                       .k = samples,
-                       .a = OperandOf(projected, true),
-                       .b = OperandOf(dgates),
-                       .c = GradientOf(parameters.second_weights),
-                       .c_stride = x.width,
-                       .c_is_fp32 = true}));
-  STRATA_TRY(Multiply({.m = samples,
-                       .n = rank,
-                       .k = x.width,
-                       .a = OperandOf(dgates),
-                       .b = {Operand(parameters.second_weights), x.width, true},
-                       .c = dprojected.data,
-                       .c_stride = dprojected.stride}));
-  STRATA_TRY(Multiply({.m = PaddedWidth(x),
-                       .n = rank,
-                       .k = samples,
-                       .a = OperandOf(x, true),
-                       .b = OperandOf(dprojected),
-                       .c = GradientOf(parameters.weights),
-                       .c_stride = rank,
-                       .c_is_fp32 = true}));
-  return Multiply({.m = samples,
-                   .n = PaddedWidth(dx),
-                   .k = rank,
-                   .a = OperandOf(dprojected),
-                   .b = {Operand(parameters.weights), rank, true},
-                   .c = dx.data,
-                   .c_stride = dx.stride,
-                   .adds = true});
+  STRATA_TRY(Gemm({.m = rank,
+                   .n = x.width,
+                   .k = samples,
+                   .a = OperandOf(projected, true),
+                   .b = OperandOf(dgates),
+                   .c = GradientOf(parameters.second_weights),
+                   .c_stride = x.width,
+                   .c_is_fp32 = true}));
+  STRATA_TRY(Gemm({.m = samples,
+                   .n = rank,
+                   .k = x.width,
+                   .a = OperandOf(dgates),
+                   .b = {Operand(parameters.second_weights), x.width, true},
+                   .c = dprojected.data,
+                   .c_stride = dprojected.stride}));
+  STRATA_TRY(Gemm({.m = PaddedWidth(x),
+                   .n = rank,
+                   .k = samples,
+                   .a = OperandOf(x, true),
+                   .b = OperandOf(dprojected),
+                   .c = GradientOf(parameters.weights),
+                   .c_stride = rank,
+                   .c_is_fp32 = true}));
+  return Gemm({.m = samples,
+               .n = PaddedWidth(dx),
+               .k = rank,
+               .a = OperandOf(dprojected),
+               .b = {Operand(parameters.weights), rank, true},
+               .c = dx.data,
+               .c_stride = dx.stride,
+               .adds = true});
 }
 
 Status GpuBackend::Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer* kept,
                       const Columns& y) const {
   STRATA_TRY(Resize(samples, x.width / vectors, true, kept));
   GpuFm(exec_, samples, vectors, x, kept->fp32(), y);
+  return {};
+}
+
+Status GpuBackend::LayerNorm(size_t samples, const Columns& x, const LayerParameters& parameters,
+                             Buffer* kept, const Columns& y) const {
+  STRATA_TRY(Resize(samples, 2, true, kept));
+  GpuLayerNorm(exec_, samples, x, Fp32(parameters.scales), Fp32(parameters.biases), kept->fp32(),
+               y);
+  return {};
+}
+
+Status GpuBackend::LayerNormBack(size_t samples, const Columns& x,
+                                 const LayerParameters& parameters, const Buffer& kept,
+                                 const Columns& dy, const Columns& dx) {
+  STRATA_TRY(Resize(samples, x.width, true, &dscales_));
+  const Columns dscales = dscales_.From(0, x.width);
+  Sum(samples, dy, {}, parameters.biases);
+  GpuLayerNormBack(exec_, samples, x, Fp32(parameters.scales), kept.fp32(), dy, dscales, dx);
+  Sum(samples, dscales, {}, parameters.scales);
   return {};
 }
 

@@ -129,6 +129,33 @@ class GpuBackend {
     GpuFmBack(exec_, samples, vectors, x, kept.fp32(), dy, dx);
   }
 
+  void Multiply(size_t samples, const Columns& a, const Columns& b, const Columns& y) const {
+    GpuMultiply(exec_, samples, a, b, y);
+  }
+  void MultiplyBack(size_t samples, const Columns& a, const Columns& b, const Columns& dy,
+                    const Columns& da, const Columns& db) const {
+    GpuMultiplyBack(exec_, samples, a, b, dy, da, db);
+  }
+  void Activate(size_t samples, Activation activation, const Columns& x, const Columns& y) const {
+    GpuActivate(exec_, samples, activation, x, y);
+  }
+  void ActivateBack(size_t samples, Activation activation, const Columns& y, const Columns& dy,
+                    const Columns& dx, bool adds) const {
+    GpuActivateBack(exec_, samples, activation, y, dy, dx, adds);
+  }
+  void SumVectors(size_t samples, uint32_t vectors, const Columns& x, const Columns& y) const {
+    GpuSumVectors(exec_, samples, vectors, x, y);
+  }
+  void SumVectorsBack(size_t samples, uint32_t /*vectors*/, const Columns& dy,
+                      const Columns& dx) const {
+    GpuSumVectorsBack(exec_, samples, dy, dx);
+  }
+
+  Status LayerNorm(size_t samples, const Columns& x, const LayerParameters& parameters,
+                   Buffer* kept, const Columns& y) const;
+  Status LayerNormBack(size_t samples, const Columns& x, const LayerParameters& parameters,
+                       const Buffer& kept, const Columns& dy, const Columns& dx);
+
   void Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const;
   void WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy);
 
@@ -139,7 +166,7 @@ class GpuBackend {
   const void* Operand(const ParameterRange& range) const;
   float* GradientOf(const ParameterRange& range) const;
   // c = a b, or what is asked for beside it.
-  Status Multiply(GemmCall call) { return gemm_->Run(call); }
+  Status Gemm(GemmCall call) { return gemm_->Run(call); }
   void Sum(size_t samples, const Columns& x, const Columns& weights,
            const ParameterRange& to) const;
   void Narrow();
@@ -182,6 +209,7 @@ class GpuBackend {
   Columns dense_;
   Columns dlogits_;  // of kWide
   Buffer dgates_;
+  Buffer dscales_;
   Buffer dprojected_;
 };
 

@@ -72,7 +72,12 @@ class GraphExecutor {
 
   Status ForwardLayer(size_t number, const Regularisation& regularisation);
   Status BackwardLayer(size_t number, const Regularisation& regularisation);
+  Status ForwardLinear(const GraphLayer& layer, const Regularisation& regularisation);
   Status BackwardLinear(const GraphLayer& layer, const Regularisation& regularisation);
+  // Backends compute these together with a matrix product, and others by themselves.
+  static bool IsFused(Activation activation) {
+    return activation == Activation::kNone || activation == Activation::kRelu;
+  }
 
   const LayerGraph& graph_;
   Backend& backend_;
@@ -124,11 +129,7 @@ Status GraphExecutor<Backend>::ForwardLayer(size_t number, const Regularisation&
   Buffer& kept = kept_[number];
   switch (layer.spec.kind) {
     case LayerKind::kLinear:
-      STRATA_TRY(backend_.Linear(samples_, x(0), parameters, layer.spec.activation, y));
-      if (layer.spec.is_hidden && regularisation.dropout > 0) {
-        backend_.Dropout(samples_, regularisation.dropout, DropoutSeed(layer, regularisation), y);
-      }
-      return {};
+      return ForwardLinear(layer, regularisation);
     case LayerKind::kConcat: {
       size_t column = 0;
       for (size_t i = 0; i < layer.inputs.size(); ++i) {
@@ -154,6 +155,33 @@ Status GraphExecutor<Backend>::ForwardLayer(size_t number, const Regularisation&
       backend_.Copy(samples_, x(0), y);
       for (size_t i = 1; i < layer.inputs.size(); ++i) backend_.Add(samples_, x(i), y);
       return {};
+    case LayerKind::kMultiply:
+      backend_.Multiply(samples_, x(0), x(1), y);
+      return {};
+    case LayerKind::kActivation:
+      backend_.Activate(samples_, layer.spec.activation, x(0), y);
+      return {};
+    case LayerKind::kSlice:
+      return {};
+    case LayerKind::kSumVectors:
+      backend_.SumVectors(samples_, ValueOf(layer.inputs[0]).vectors, x(0), y);
+      return {};
+    case LayerKind::kLayerNorm:
+      return backend_.LayerNorm(samples_, x(0), parameters, &kept, y);
+  }
+  return {};
+}
+
+template <typename Backend>
+Status GraphExecutor<Backend>::ForwardLinear(const GraphLayer& layer,
+                                             const Regularisation& regularisation) {
+  const Columns y = Value(layer.output);
+  const Activation activation = layer.spec.activation;
+  const Activation fused = IsFused(activation) ? activation : Activation::kNone;
+  STRATA_TRY(backend_.Linear(samples_, Value(layer.inputs[0]), layer.parameters, fused, y));
+  if (fused != activation) backend_.Activate(samples_, activation, y, y);
+  if (layer.spec.is_hidden && regularisation.dropout > 0) {
+    backend_.Dropout(samples_, regularisation.dropout, DropoutSeed(layer, regularisation), y);
   }
   return {};
 }
@@ -240,6 +268,23 @@ Status GraphExecutor<Backend>::BackwardLayer(size_t number, const Regularisation
     case LayerKind::kWide:
       backend_.WideBack(samples_, parameters, dy);
       return {};
+    case LayerKind::kMultiply:
+      backend_.MultiplyBack(samples_, x(0), x(1), dy, dx(0), dx(1));
+      return {};
+    case LayerKind::kActivation: {
+      const bool adds = Cover(layer.inputs[0], /*overwrites=*/true);
+      backend_.ActivateBack(samples_, layer.spec.activation, Value(layer.output), dy,
+                            Gradient(layer.inputs[0]), adds);
+      return {};
+    }
+    case LayerKind::kSlice:  // its gradient is in its place; the columns beside it may have none
+      Cover(layer.inputs[0], /*overwrites=*/false);
+      return {};
+    case LayerKind::kSumVectors:
+      backend_.SumVectorsBack(samples_, ValueOf(layer.inputs[0]).vectors, dy, dx(0));
+      return {};
+    case LayerKind::kLayerNorm:
+      return backend_.LayerNormBack(samples_, x(0), parameters, kept, dy, dx(0));
   }
   return {};
 }
@@ -250,6 +295,11 @@ Status GraphExecutor<Backend>::BackwardLinear(const GraphLayer& layer,
   const Columns y = Value(layer.output);
   const Columns dy = Gradient(layer.output);
   const float dropout = layer.spec.is_hidden ? regularisation.dropout : 0.0F;
+  Activation activation = layer.spec.activation;
+  if (!IsFused(activation)) {
+    backend_.ActivateBack(samples_, activation, y, dy, dy, /*adds=*/false);
+    activation = Activation::kNone;
+  }
   const uint32_t input = layer.inputs[0];
   Columns dx;  // dense features have none
   bool adds = false;
@@ -257,8 +307,8 @@ Status GraphExecutor<Backend>::BackwardLinear(const GraphLayer& layer,
     adds = Cover(input, /*overwrites=*/true);
     dx = Gradient(input);
   }
-  return backend_.LinearBack(samples_, Value(input), layer.parameters, layer.spec.activation,
-                             dropout, y, dy, dx, adds);
+  return backend_.LinearBack(samples_, Value(input), layer.parameters, activation, dropout, y, dy,
+                             dx, adds);
 }
 
 }  // namespace strata

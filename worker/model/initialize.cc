@@ -28,6 +28,9 @@ void InitializeParameters(const LayerGraph& graph, uint64_t seed, std::span<floa
     const size_t out = layer.spec.kind == LayerKind::kCross ? 1 : layer.spec.width;
     fill(layer.parameters.weights, in, out);
     fill(layer.parameters.second_weights, out, in);
+    for (size_t i = layer.parameters.scales.at; i < layer.parameters.scales.end(); ++i) {
+      parameters[i] = 1.0F;
+    }
   }
 }
 

@@ -11,51 +11,78 @@ namespace {
 
 constexpr uint32_t kPadTo = 8;  // elements, of an interaction
 
-// How many inputs a layer of this kind takes: at least, at most.
-std::pair<size_t, size_t> InputsOf(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::kLinear:
-    case LayerKind::kInteraction:
-    case LayerKind::kFm:
-      return {1, 1};
-    case LayerKind::kCross:
-    case LayerKind::kLowRankCross:
-      return {2, 2};
-    case LayerKind::kConcat:
-    case LayerKind::kAdd:
-      return {1, SIZE_MAX};
-    case LayerKind::kWide:
-      return {0, 0};
-  }
-  return {0, 0};
+// What goes with a kind of layer.
+struct KindFacts {
+  LayerKind kind;
+  const char* name;
+  size_t inputs_min;
+  size_t inputs_max;
+  bool has_width = false;
+  bool has_activation = false;
+};
+
+constexpr KindFacts kKinds[] = {
+    {LayerKind::kLinear, "linear", 1, 1, true, true},
+    {LayerKind::kConcat, "concat", 1, SIZE_MAX},
+    {LayerKind::kInteraction, "interaction", 1, 1},
+    {LayerKind::kCross, "cross", 2, 2},
+    {LayerKind::kLowRankCross, "low_rank_cross", 2, 2, true},
+    {LayerKind::kFm, "fm", 1, 1},
+    {LayerKind::kWide, "wide", 0, 0},
+    {LayerKind::kAdd, "add", 1, SIZE_MAX},
+    {LayerKind::kMultiply, "multiply", 2, 2},
+    {LayerKind::kActivation, "activation", 1, 1, false, true},
+    {LayerKind::kSlice, "slice", 1, 1, true},
+    {LayerKind::kSumVectors, "sum_vectors", 1, 1},
+    {LayerKind::kLayerNorm, "layer_norm", 1, 1},
+};
+
+const KindFacts& FactsOf(LayerKind kind) {
+  return *std::ranges::find(kKinds, kind, &KindFacts::kind);
 }
 
 Status WrongLayer(const LayerSpec& layer, const std::string& why) {
-  return Invalid(fmt::format("layer '{}' ({}): {}", layer.name, LayerKindName(layer.kind), why));
+  const Status status =
+      Invalid(fmt::format("layer '{}' ({}): {}", layer.name, LayerKindName(layer.kind), why));
+  return layer.place.empty() ? status : status.Prefixed(layer.place);
+}
+
+// Settings that the layer's kind does not have.
+Status CheckSettings(const LayerSpec& layer) {
+  const KindFacts& facts = FactsOf(layer.kind);
+  if (layer.name.empty()) return WrongLayer(layer, "it has no name");
+  if (layer.width != 0 && !facts.has_width) {
+    return WrongLayer(layer, "it has no width of its own: remove it");
+  }
+  if (layer.begin != 0 && layer.kind != LayerKind::kSlice) {
+    return WrongLayer(layer, "only a slice begins at a column");
+  }
+  if (layer.activation != Activation::kNone && !facts.has_activation) {
+    return WrongLayer(layer, "it has no activation of its own: add a layer of kind activation");
+  }
+  if (layer.activation == Activation::kNone && layer.kind == LayerKind::kActivation) {
+    return WrongLayer(layer, "it has no activation: expected relu, sigmoid or tanh");
+  }
+  if (layer.is_hidden && layer.activation != Activation::kRelu) {
+    return WrongLayer(layer, "units of it cannot be dropped: expected a linear layer with relu");
+  }
+  return {};
 }
 
 }  // namespace
 
-const char* LayerKindName(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::kLinear:
-      return "linear";
-    case LayerKind::kConcat:
-      return "concat";
-    case LayerKind::kInteraction:
-      return "interaction";
-    case LayerKind::kCross:
-      return "cross";
-    case LayerKind::kLowRankCross:
-      return "low_rank_cross";
-    case LayerKind::kFm:
-      return "fm";
-    case LayerKind::kWide:
-      return "wide";
-    case LayerKind::kAdd:
-      return "add";
-  }
-  return "";
+const char* LayerKindName(LayerKind kind) { return FactsOf(kind).name; }
+
+std::optional<LayerKind> LayerKindOf(std::string_view name) {
+  const auto* const found = std::ranges::find(kKinds, name, &KindFacts::name);
+  if (found == std::end(kKinds)) return std::nullopt;
+  return found->kind;
+}
+
+std::string LayerKindNames(std::string_view between) {
+  std::vector<std::string_view> names;
+  for (const KindFacts& facts : kKinds) names.emplace_back(facts.name);
+  return fmt::format("{}", fmt::join(names, between));
 }
 
 Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
@@ -70,6 +97,10 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
         given.slots, given.embedding_dim, given.dense_width, kWidthMax));
   }
   if (given.layers.empty()) return Invalid("a graph without layers: the last one gives the logit");
+  if (given.layers.size() > kLayersMax) {
+    return Invalid(
+        fmt::format("a graph of {} layers: expected at most {}", given.layers.size(), kLayersMax));
+  }
   graph.values_ = {{.name = kDenseInput, .width = given.dense_width, .root = kDense},
                    {.name = kEmbeddingsInput,
                     .width = static_cast<uint32_t>(factors),
@@ -88,6 +119,11 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
                                              "1, the logit",
                                              graph.WidthOf(last.output)));
   }
+  if (last.spec.kind == LayerKind::kSlice || last.spec.activation != Activation::kNone) {
+    return WrongLayer(last.spec,
+                      "the last layer gives the logit, of which training takes the sigmoid itself: "
+                      "expected another kind, without an activation");
+  }
   std::vector<uint32_t> uses(graph.values_.size());
   for (const GraphLayer& layer : graph.layers_) {
     for (const uint32_t input : layer.inputs) ++uses[input];
@@ -99,11 +135,13 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
   }
   graph.has_embeddings_ = uses[kEmbeddings] > 0;
   graph.PlaceConcatenated();
+  graph.PlaceSlices();
   graph.FindLogitParts(uses);
   return graph;
 }
 
 Status LayerGraph::Add(const LayerSpec& layer) {
+  STRATA_TRY(CheckSettings(layer));
   GraphLayer added{.spec = layer};
   if (std::ranges::any_of(values_, [&](const auto& value) { return value.name == layer.name; })) {
     return WrongLayer(layer, "its name is taken");
@@ -111,18 +149,24 @@ Status LayerGraph::Add(const LayerSpec& layer) {
   for (const std::string& name : layer.inputs) {
     const auto found = std::ranges::find(values_, name, &GraphValue::name);
     if (found == values_.end()) {
-      return WrongLayer(layer, fmt::format("input '{}' is neither {}, {} nor an earlier layer",
-                                           name, kDenseInput, kEmbeddingsInput));
+      const bool is_later = std::ranges::count(spec_.layers, name, &LayerSpec::name) > 0;
+      return WrongLayer(layer, fmt::format("input '{}' is neither {}, {} nor an earlier layer{}",
+                                           name, kDenseInput, kEmbeddingsInput,
+                                           is_later ? ": it comes later, and layers may not form a "
+                                                      "cycle"
+                                                    : ""));
     }
     if (found->width == 0) {
       return WrongLayer(layer, fmt::format("input '{}' has no elements", name));
     }
     added.inputs.push_back(static_cast<uint32_t>(found - values_.begin()));
   }
-  const auto [least, most] = InputsOf(layer.kind);
-  if (added.inputs.size() < least || added.inputs.size() > most) {
+  const KindFacts& facts = FactsOf(layer.kind);
+  if (added.inputs.size() < facts.inputs_min || added.inputs.size() > facts.inputs_max) {
     return WrongLayer(layer, fmt::format("it has {} inputs: expected {}", added.inputs.size(),
-                                         least == most ? fmt::format("{}", least) : "1 or more"));
+                                         facts.inputs_min == facts.inputs_max
+                                             ? fmt::format("{}", facts.inputs_min)
+                                             : "1 or more"));
   }
   GraphValue output{.name = layer.name, .root = static_cast<uint32_t>(values_.size())};
   added.output = output.root;
@@ -181,14 +225,42 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
       }
       return {};
     case LayerKind::kAdd:
+    case LayerKind::kMultiply:
       output->width = width(0);
       for (size_t i = 1; i < layer->inputs.size(); ++i) {
         if (width(i) == width(0)) continue;
         return WrongLayer(spec, fmt::format("its inputs have {} and {} elements: expected as many",
                                             width(0), width(i)));
       }
+      output->vectors = values_[layer->inputs[0]].vectors;
+      return {};
+    case LayerKind::kActivation:
+    case LayerKind::kLayerNorm:
+      output->width = width(0);
+      output->vectors = values_[layer->inputs[0]].vectors;
+      return {};
+    case LayerKind::kSlice:
+      return ShapeSlice(*layer, output);
+    case LayerKind::kSumVectors:
+      output->width = width(0) / values_[layer->inputs[0]].vectors;
       return {};
   }
+  return {};
+}
+
+// Whole vectors of its input stay vectors.
+Status LayerGraph::ShapeSlice(const GraphLayer& layer, GraphValue* output) const {
+  const LayerSpec& spec = layer.spec;
+  const GraphValue& whole = values_[layer.inputs[0]];
+  if (spec.width == 0 || uint64_t{spec.begin} + spec.width > whole.width) {
+    return WrongLayer(spec,
+                      fmt::format("it takes {} columns from {} on of the {} of '{}': expected "
+                                  "1 or more of them",
+                                  spec.width, spec.begin, whole.width, whole.name));
+  }
+  const uint32_t length = whole.width / whole.vectors;
+  output->width = spec.width;
+  if (spec.begin % length == 0 && spec.width % length == 0) output->vectors = spec.width / length;
   return {};
 }
 
@@ -232,10 +304,18 @@ void LayerGraph::PlaceParameters(GraphLayer* layer) {
       take(&parameters.biases, 1);
       take(&parameters.weights, spec_.dense_width);
       return;
+    case LayerKind::kLayerNorm:
+      take(&parameters.scales, in);
+      take(&parameters.biases, in);
+      return;
     case LayerKind::kConcat:
     case LayerKind::kInteraction:
     case LayerKind::kFm:
     case LayerKind::kAdd:
+    case LayerKind::kMultiply:
+    case LayerKind::kActivation:
+    case LayerKind::kSlice:
+    case LayerKind::kSumVectors:
       return;
   }
 }
@@ -245,6 +325,9 @@ void LayerGraph::PlaceParameters(GraphLayer* layer) {
 void LayerGraph::PlaceConcatenated() {
   std::vector<bool> is_placed(values_.size());
   is_placed[kDense] = true;
+  for (const GraphLayer& layer : layers_) {
+    if (layer.spec.kind == LayerKind::kSlice) is_placed[layer.output] = true;
+  }
   // From the last one: a concat that is an input of another one has its place by then.
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
     if (layer->spec.kind != LayerKind::kConcat) continue;
@@ -262,13 +345,23 @@ void LayerGraph::PlaceConcatenated() {
   }
 }
 
+void LayerGraph::PlaceSlices() {
+  for (const GraphLayer& layer : layers_) {
+    if (layer.spec.kind != LayerKind::kSlice) continue;
+    const GraphValue& whole = values_[layer.inputs[0]];
+    values_[layer.output].root = whole.root;
+    values_[layer.output].column = whole.column + layer.spec.begin;
+  }
+}
+
 void LayerGraph::FindLogitParts(const std::vector<uint32_t>& uses) {
   const GraphLayer& last = layers_.back();
   values_[last.output].is_of_logit = true;
   if (last.spec.kind != LayerKind::kAdd) return;
   for (const uint32_t input : last.inputs) {
     const bool is_input = input == kDense || input == kEmbeddings;
-    if (!is_input && uses[input] == 1) values_[input].is_of_logit = true;
+    const bool is_whole = values_[input].root == input;  // and no slice of another value
+    if (!is_input && is_whole && uses[input] == 1) values_[input].is_of_logit = true;
   }
 }
 
@@ -283,10 +376,8 @@ std::string LayerGraph::ToText() const {
   line(kEmbeddingsInput, "input", WidthOf(kEmbeddings), 0,
        fmt::format("{} slots of {}", spec_.slots, spec_.embedding_dim));
   for (const GraphLayer& layer : layers_) {
-    const LayerParameters& p = layer.parameters;
     line(layer.spec.name, LayerKindName(layer.spec.kind), WidthOf(layer.output),
-         p.weights.count + p.second_weights.count + p.biases.count,
-         fmt::format("{}", fmt::join(layer.spec.inputs, ", ")));
+         layer.parameters.count(), fmt::format("{}", fmt::join(layer.spec.inputs, ", ")));
   }
   return text + fmt::format("{} parameters; a key's row has {} elements\n", parameters_, row_dim());
 }

@@ -4,9 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "kernels/dense/activation.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -34,10 +38,22 @@ enum class LayerKind : uint8_t {
   kWide,
   // y = the sum of the inputs, from the first to the last.
   kAdd,
+  // Of two inputs: y = their product, element by element.
+  kMultiply,
+  // y = activation(x).
+  kActivation,
+  // y = some columns of x, in its place.
+  kSlice,
+  // x is P vectors of D elements. y = their sum.
+  kSumVectors,
+  // y = (x - mean) / sqrt(variance + 1e-5) * scales + biases, of the sample's elements (Ba et al.,
+  // "Layer Normalization", 2016).
+  kLayerNorm,
 };
 const char* LayerKindName(LayerKind kind);  // "linear", "low_rank_cross", ...
-
-enum class Activation : uint8_t { kNone, kRelu };
+std::optional<LayerKind> LayerKindOf(std::string_view name);
+// The names of all kinds, with this between them.
+std::string LayerKindNames(std::string_view between);
 
 // The names of what a graph starts with.
 inline constexpr const char* kDenseInput = "dense";            // samples x dense_width
@@ -47,9 +63,18 @@ struct LayerSpec {
   std::string name;
   LayerKind kind = LayerKind::kLinear;
   std::vector<std::string> inputs = {};  // names of earlier layers, or of the two above
-  uint32_t width = 0;                    // kLinear: outputs; kLowRankCross: rank; else unused
-  Activation activation = Activation::kNone;
-  bool is_hidden = false;  // kLinear: training may drop units of it
+  // kLinear: outputs; kLowRankCross: rank; kSlice: columns. Otherwise 0.
+  uint32_t width = 0;
+  uint32_t begin = 0;                         // kSlice: the first column
+  Activation activation = Activation::kNone;  // kLinear, kActivation
+  bool is_hidden = false;                     // kLinear with kRelu: training may drop units of it
+  std::string place = {};                     // where people wrote it, for messages: "job.toml:12"
+
+  // Whether both are the same layer, wherever they were written.
+  friend bool operator==(const LayerSpec& a, const LayerSpec& b) {
+    return std::tie(a.name, a.kind, a.inputs, a.width, a.begin, a.activation, a.is_hidden) ==
+           std::tie(b.name, b.kind, b.inputs, b.width, b.begin, b.activation, b.is_hidden);
+  }
 };
 
 struct GraphSpec {
@@ -66,11 +91,15 @@ struct ParameterRange {
   size_t end() const { return at + count; }
 };
 
-// The parameters of a layer, which lie side by side: weights, second_weights, biases.
+// The parameters of a layer, which lie side by side.
 struct LayerParameters {
   ParameterRange weights;         // W, w, U; kWide: w
   ParameterRange second_weights;  // V
+  ParameterRange scales;          // kLayerNorm
   ParameterRange biases;          // kWide: first of the three
+  size_t count() const {
+    return weights.count + second_weights.count + scales.count + biases.count;
+  }
 };
 
 // A matrix of samples x width, whole or some columns of another one.
@@ -96,10 +125,12 @@ struct GraphLayer {
 
 class LayerGraph {
  public:
-  // kInvalid names the layer: an input that no earlier layer gives, a layer that nothing uses, one
-  // of no width, inputs that do not fit each other, a last layer that gives more than the logit.
+  // kInvalid names the layer and its place: an input that no earlier layer gives, a layer that
+  // nothing uses, one of no width, inputs that do not fit each other, a setting that its kind does
+  // not have, a last layer that gives more than the logit.
   static Result<LayerGraph> Make(GraphSpec spec);
 
+  static constexpr size_t kLayersMax = 4096;
   static constexpr uint32_t kWidthMax = uint32_t{1} << 24;  // of a value
   // Parameters of a network: 8 GiB, and the gradients and the optimizer's state besides.
   static constexpr size_t kParametersMax = size_t{1} << 31;
@@ -125,8 +156,10 @@ class LayerGraph {
   Status Add(const LayerSpec& layer);
   Status Shape(GraphLayer* layer, GraphValue* output);
   void ShapeConcat(const GraphLayer& layer, GraphValue* output) const;
+  Status ShapeSlice(const GraphLayer& layer, GraphValue* output) const;
   void PlaceParameters(GraphLayer* layer);
   void PlaceConcatenated();
+  void PlaceSlices();
   void FindLogitParts(const std::vector<uint32_t>& uses);
   uint32_t WidthOf(uint32_t value) const { return values_[value].width; }
 

@@ -128,6 +128,9 @@ Result<LayerGraph> MakeGraph(const ModelShape& shape) {
     case ModelKind::kDcnV2:
       AddDcnV2(shape, &layers);
       break;
+    case ModelKind::kLayers:
+      for (const LayerSpec& layer : shape.layers) layers.Add(layer);
+      break;
   }
   return LayerGraph::Make(layers.Take());
 }
@@ -158,6 +161,9 @@ Status ValidateWidths(const ModelShape& shape) {
     return wrong("cross_rank", fmt::format("{}", shape.cross_rank),
                  widths.cross_rank ? "1 or more" : "0");
   }
+  if (widths.layers == shape.layers.empty()) {
+    return Invalid(fmt::format("a {} model with {} layers of its own", name, shape.layers.size()));
+  }
   for (const auto* layers : {&shape.hidden, &shape.bottom}) {
     for (const uint32_t width : *layers) {
       if (width == 0 || width > kHiddenWidthMax) {
@@ -186,6 +192,8 @@ ModelWidths WidthsOf(ModelKind kind) {
       return {.cross_layers = true};
     case ModelKind::kDcnV2:
       return {.bottom = true, .cross_layers = true, .cross_rank = true};
+    case ModelKind::kLayers:
+      return {.hidden = false, .layers = true};
   }
   return {};
 }

@@ -18,9 +18,10 @@ struct ModelShape {
   std::vector<uint32_t> hidden;  // widths of the layers before the logit
   size_t slots = 0;
   size_t dense_width = 0;
-  std::vector<uint32_t> bottom = {};  // of kDlrm and kDcnV2: layers over the dense features, first
-  uint32_t cross_layers = 0;          // of kDcn and kDcnV2
-  uint32_t cross_rank = 0;            // of kDcnV2
+  std::vector<uint32_t> bottom = {};   // of kDlrm and kDcnV2: layers over the dense features, first
+  uint32_t cross_layers = 0;           // of kDcn and kDcnV2
+  uint32_t cross_rank = 0;             // of kDcnV2
+  std::vector<LayerSpec> layers = {};  // of kLayers
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
@@ -32,6 +33,7 @@ struct ModelWidths {
   bool bottom = false;
   bool cross_layers = false;
   bool cross_rank = false;
+  bool layers = false;
 };
 ModelWidths WidthsOf(ModelKind kind);
 

@@ -59,8 +59,8 @@ std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, int threads);
 // one version of cuBLAS. kRefused: a build without CUDA, or no memory; kNotFound: no such GPU.
 Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu, GemmPrecision precision);
 
-// Biases and weights of kWide 0, others uniform in +-sqrt(6 / (in + out)) (Glorot and Bengio,
-// AISTATS 2010); a function of the seed alone.
+// Biases and weights of kWide 0, scales 1, others uniform in +-sqrt(6 / (in + out)) (Glorot and
+// Bengio, AISTATS 2010); a function of the seed alone.
 void InitializeParameters(const LayerGraph& graph, uint64_t seed, std::span<float> parameters);
 
 }  // namespace strata

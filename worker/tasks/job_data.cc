@@ -181,13 +181,16 @@ Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<Feature
                    .dense_width = features.size() - slots,
                    .bottom = job.bottom,
                    .cross_layers = job.cross_layers,
-                   .cross_rank = job.cross_rank};
+                   .cross_rank = job.cross_rank,
+                   .layers = job.layers};
   const auto rank = job.origins.find("model.cross_rank");
   if (job.model == ModelKind::kDcnV2 && rank == job.origins.end()) {
     shape.cross_rank =
         static_cast<uint32_t>(std::min<size_t>(shape.cross_rank, CrossWidthOf(shape)));
   }
-  STRATA_TRY(ValidateModelShape(shape).Prefixed(job.file));
+  const Status valid = ValidateModelShape(shape);
+  // What is wrong with a [[layer]] already says where it is.
+  if (!valid.ok()) return valid.message().starts_with(job.file) ? valid : valid.Prefixed(job.file);
   return shape;
 }
 

@@ -46,6 +46,14 @@ constexpr Setting kSettings[] = {
      .flag = "json",
      .programs = kProgramWorker,
      .in_file = false},
+    {.key = "print_graph",
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "Only show the layers of the job's model: what they take and give, parameters and "
+             "memory, and the [[layer]] sections that say the same.",
+     .flag = "print_graph",
+     .programs = kProgramWorker,
+     .in_file = false},
     {.key = "threads",
      .type = SettingType::kInt,
      .default_value = "1",
@@ -67,6 +75,9 @@ Status LoadConfigFlag(Disk& disk, const std::map<std::string, std::string>& flag
 
 // What trees take from elsewhere.
 Status CheckTreeFlags(const Settings& worker) {
+  if (worker.Bool("print_graph")) {
+    return Invalid("--print-graph is for models of layers: trees have none");
+  }
   if (worker.IsSet("threads")) {
     return Invalid(fmt::format("{} has no effect on trees: set num_threads in {}",
                                worker.Origin("threads"),
@@ -223,6 +234,7 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   WorkerOptions options;
   options.task = ParseTask(worker.Text("task"));
   options.json = worker.Bool("json");
+  options.print_graph = worker.Bool("print_graph");
   options.threads = static_cast<int>(worker.Int("threads"));
   STRATA_ASSIGN(ClusterConfig config, MakeClusterConfig(cluster, disk));
   STRATA_ASSIGN(options.log_level, ParseLogLevel(config.log_level));

@@ -26,7 +26,8 @@ struct WorkerOptions {
   JobConfig job;  // of --job
   Task task = Task::kTrain;
   bool json = false;
-  int threads = 1;  // of one matrix product
+  bool print_graph = false;  // and do nothing else
+  int threads = 1;           // of one matrix product
   // Nothing: tables in this process and no peers.
   std::optional<ClusterConfig> cluster;
   std::string http_host;

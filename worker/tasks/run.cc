@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "worker/tasks/options.h"
+#include "worker/tasks/print_graph.h"
 #include "worker/tasks/result.h"
 #include "worker/tasks/session.h"
 #include "worker/tasks/tasks.h"
@@ -96,6 +97,10 @@ int RunWorker(int argc, char** argv) {
   if (!parsed.ok()) return FailWorker(parsed.status());
   if (!parsed->has_value()) return 0;
   const WorkerOptions& options = **parsed;
+  if (options.print_graph) {
+    const Status printed = PrintGraph(RealDisk(), options);
+    return printed.ok() ? 0 : FailWorker(printed);
+  }
   const Status status = options.trees.has_value() ? RunTrees(options) : CtrRun(options).Run();
   if (!status.ok()) return FailWorker(status);
   FlushLog();

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/dense/activation.h"
 #include "kernels/dense/gpu/columns.h"
 #include "strata/exec.h"
 
@@ -68,6 +69,34 @@ void GpuGated(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuC
 void GpuGatedBack(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& g,
                   const GpuColumns& dy, const GpuColumns& dg, const GpuColumns& dx0,
                   const GpuColumns& dx);
+
+// y = activation(x); both may be the same numbers.
+void GpuActivate(const Exec& exec, size_t samples, Activation activation, const GpuColumns& x,
+                 const GpuColumns& y);
+// dx is overwritten, unless it `adds`; it may be dy then.
+void GpuActivateBack(const Exec& exec, size_t samples, Activation activation, const GpuColumns& y,
+                     const GpuColumns& dy, const GpuColumns& dx, bool adds);
+
+// y = a * b, element by element.
+void GpuMultiply(const Exec& exec, size_t samples, const GpuColumns& a, const GpuColumns& b,
+                 const GpuColumns& y);
+// da += dy * b, db += dy * a. a and b may be the same numbers.
+void GpuMultiplyBack(const Exec& exec, size_t samples, const GpuColumns& a, const GpuColumns& b,
+                     const GpuColumns& dy, const GpuColumns& da, const GpuColumns& db);
+
+// x is `vectors` vectors of y's width side by side, and y their sum.
+void GpuSumVectors(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
+                   const GpuColumns& y);
+void GpuSumVectorsBack(const Exec& exec, size_t samples, const GpuColumns& dy,
+                       const GpuColumns& dx);
+
+// kernels/dense/layer_norm.h. moments: two numbers of each sample, for the way back.
+void GpuLayerNorm(const Exec& exec, size_t samples, const GpuColumns& x, const float* scales,
+                  const float* biases, float* moments, const GpuColumns& y);
+// dscales: the gradient that each sample gives, in fp32; their sum is that of the scales.
+void GpuLayerNormBack(const Exec& exec, size_t samples, const GpuColumns& x, const float* scales,
+                      const float* moments, const GpuColumns& dy, const GpuColumns& dscales,
+                      const GpuColumns& dx);
 
 // dlogits = scale * weight * (sigmoid(logit) - label), and *loss = the sum of weight * cross
 // entropy. losses: scratch of a double a sample.

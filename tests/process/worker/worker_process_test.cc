@@ -66,6 +66,20 @@ TEST(WorkerProcess, LearnsAdultSavesItAndAppliesIt) {
   EXPECT_NEAR(sum / kPositives, trained["metrics"]["calibration"].get<double>(), 1e-6);
 }
 
+TEST(WorkerProcess, ShowsTheLayersOfAJobAndTrainsThem) {
+  const std::string job = "--job=" STRATA_SOURCE_DIR "/examples/adult/layers.toml";
+  const auto shown = ResultOf(RunWorker({job, "--json", "--print-graph"}));
+  EXPECT_EQ(shown["slots"], 13);
+  EXPECT_EQ(shown["layers"].back()["name"], "logit");
+  EXPECT_EQ(shown["layers"].back()["width"], 1);
+  const ProcessResult table = RunWorker({job, "--print-graph"});
+  EXPECT_NE(table.output.find("deep.1           linear                64"), std::string::npos)
+      << table.output;
+  EXPECT_NE(table.output.find("[[layer]]\nname = \"deep.1\"\n"), std::string::npos);
+  const auto trained = ResultOf(RunWorker({job, "--json", "train.epochs=4"}));
+  EXPECT_GE(trained["metrics"]["auc"].get<double>(), 0.92);
+}
+
 TEST(WorkerProcess, XorNeedsInteractions) {
   TempFolder folder;
   WriteWholeFile(folder.File("train.csv"), XorCsv(8000, 20, 1));

@@ -22,26 +22,35 @@ std::vector<std::byte> Bytes(size_t count) {
 }
 
 ModelManifest Example() {
-  ModelManifest manifest{.writer = "strata 0.1.0",
-                         .job = "adult \"quoted\" \xc3\xa9",
-                         .seed = ~uint64_t{0},
-                         .epochs = 3,
-                         .samples = 97683,
-                         .model = "deepfm",
-                         .embedding_dim = 8,
-                         .hidden = {64, 32},
-                         .bottom = {16, 8},
-                         .cross_layers = 2,
-                         .cross_rank = 4,
-                         .slots = 13,
-                         .dense_width = 6,
-                         .dense_parameters = 12345,
-                         .row_dim = 9,
-                         .rows = 512,
-                         .table_seed = 0x8000000000000001,
-                         .initializer = "uniform",
-                         .initializer_scale = 0.01F,
-                         .files = {}};
+  ModelManifest manifest{
+      .writer = "strata 0.1.0",
+      .job = "adult \"quoted\" \xc3\xa9",
+      .seed = ~uint64_t{0},
+      .epochs = 3,
+      .samples = 97683,
+      .model = "deepfm",
+      .embedding_dim = 8,
+      .hidden = {64, 32},
+      .bottom = {16, 8},
+      .cross_layers = 2,
+      .cross_rank = 4,
+      .layers =
+          {{.name = "left", .kind = "slice", .inputs = {"embeddings"}, .width = 8, .begin = 4},
+           {.name = "logit",
+            .kind = "linear",
+            .inputs = {"left"},
+            .width = 1,
+            .activation = "relu",
+            .hidden = true}},
+      .slots = 13,
+      .dense_width = 6,
+      .dense_parameters = 12345,
+      .row_dim = 9,
+      .rows = 512,
+      .table_seed = 0x8000000000000001,
+      .initializer = "uniform",
+      .initializer_scale = 0.01F,
+      .files = {}};
   manifest.files.push_back(DescribeModelFile("sparse.bin", Bytes(512 * 44)));
   manifest.files.push_back(DescribeModelFile("dense.bin", Bytes(kModelBlockBytes + 1)));
   manifest.files.push_back(DescribeModelFile("features.txt", {}));

@@ -6,6 +6,7 @@
 
 #include "tests/support/device_memory.cuh"
 #include "tests/support/relative_distance.h"
+#include "tests/worker/model/free_graphs.h"
 #include "tests/worker/model/reference_graph.h"
 #include "worker/model/model_shape.h"
 #include "worker/model/network.h"
@@ -19,7 +20,7 @@ class GpuNetwork : public testing::Test {
 };
 
 std::vector<ModelShape> GpuShapes() {
-  return {
+  std::vector<ModelShape> shapes = {
       {ModelKind::kLogistic, 0, {}, 4, 3},
       {ModelKind::kFm, 4, {}, 3, 2},
       {ModelKind::kFm, 40, {}, 2, 0},
@@ -32,6 +33,8 @@ std::vector<ModelShape> GpuShapes() {
       {ModelKind::kDcnV2, 3, {6, 4}, 3, 2, {}, 2, 4},
       {ModelKind::kDcnV2, 8, {16}, 3, 2, {8}, 3, 5},
   };
+  for (ModelShape& shape : FreeGraphs()) shapes.push_back(std::move(shape));
+  return shapes;
 }
 
 struct Pass {

@@ -48,14 +48,25 @@ struct Value {
   size_t vectors = 1;
 };
 
+double Applied(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      return std::max(x, 0.0);
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::kTanh:
+      return std::tanh(x);
+  }
+  return x;
+}
+
 Value Linear(const LayerSpec& layer, const Vector& x, Parameters* next) {
   const Vector w = next->Take(x.size() * layer.width);
   const Vector b = next->Take(layer.width);
   Value out{Times(x, w, layer.width)};
-  for (size_t o = 0; o < b.size(); ++o) {
-    out.x[o] += b[o];
-    if (layer.activation == Activation::kRelu) out.x[o] = std::max(out.x[o], 0.0);
-  }
+  for (size_t o = 0; o < b.size(); ++o) out.x[o] = Applied(layer.activation, out.x[o] + b[o]);
   return out;
 }
 
@@ -117,6 +128,47 @@ Value Sum(const std::vector<Value>& in) {
   return out;
 }
 
+Value Product(const Value& a, const Value& b) {
+  Value out = a;
+  for (size_t e = 0; e < out.x.size(); ++e) out.x[e] *= b.x[e];
+  return out;
+}
+
+Value Activated(Activation activation, const Value& in) {
+  Value out = in;
+  for (double& x : out.x) x = Applied(activation, x);
+  return out;
+}
+
+Value Columns(const LayerSpec& layer, const Value& in) {
+  const auto begin = in.x.begin() + layer.begin;
+  const size_t length = in.x.size() / in.vectors;
+  const bool is_whole = layer.begin % length == 0 && layer.width % length == 0;
+  return {Vector(begin, begin + layer.width), is_whole ? layer.width / length : 1};
+}
+
+Value SumOfVectors(const Value& in) {
+  const size_t dim = in.x.size() / in.vectors;
+  Value out{Vector(dim)};
+  for (size_t e = 0; e < in.x.size(); ++e) out.x[e % dim] += in.x[e];
+  return out;
+}
+
+Value Normalised(const Value& in, Parameters* next) {
+  const Vector scales = next->Take(in.x.size());
+  const Vector biases = next->Take(in.x.size());
+  const auto count = static_cast<double>(in.x.size());
+  double mean = 0;
+  for (const double x : in.x) mean += x / count;
+  double variance = 0;
+  for (const double x : in.x) variance += (x - mean) * (x - mean) / count;
+  Value out = in;
+  for (size_t e = 0; e < out.x.size(); ++e) {
+    out.x[e] = (in.x[e] - mean) / std::sqrt(variance + 1e-5) * scales[e] + biases[e];
+  }
+  return out;
+}
+
 Value Compute(const LayerSpec& layer, const std::vector<Value>& in, Parameters* next) {
   switch (layer.kind) {
     case LayerKind::kLinear:
@@ -133,6 +185,16 @@ Value Compute(const LayerSpec& layer, const std::vector<Value>& in, Parameters* 
       return Pairs(in[0]);
     case LayerKind::kAdd:
       return Sum(in);
+    case LayerKind::kMultiply:
+      return Product(in[0], in[1]);
+    case LayerKind::kActivation:
+      return Activated(layer.activation, in[0]);
+    case LayerKind::kSlice:
+      return Columns(layer, in[0]);
+    case LayerKind::kSumVectors:
+      return SumOfVectors(in[0]);
+    case LayerKind::kLayerNorm:
+      return Normalised(in[0], next);
     case LayerKind::kWide:  // of keys and dense features, not of layers
       break;
   }

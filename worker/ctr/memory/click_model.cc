@@ -74,6 +74,9 @@ Status CheckTraining(const ClickTraining& training) {
       return Invalid(fmt::format("features: {} is there twice", FeatureText(training.features[i])));
     }
   }
+  if (training.kind == ModelKind::kLayers) {
+    return Invalid("kind: layers are named in job files: expected another kind of model");
+  }
   if (training.dropout != 0 && !WidthsOf(training.kind).hidden) {
     return Invalid(fmt::format("dropout has no effect on a {} model: it has no hidden layers",
                                ModelKindName(training.kind)));

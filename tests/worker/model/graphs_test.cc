@@ -1,10 +1,12 @@
-// Every fixed graph against the formulas in double precision, and its gradients against central
-// differences of those.
+// Every fixed graph, and others of all kinds of layers, against the formulas in double precision,
+// and its gradients against central differences of those.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
+#include "tests/worker/model/free_graphs.h"
 #include "tests/worker/model/reference_graph.h"
 #include "worker/model/model_shape.h"
 #include "worker/model/network.h"
@@ -29,8 +31,14 @@ std::vector<ModelShape> FixedShapes() {
   };
 }
 
-TEST(FixedGraphs, LogitsAgreeWithTheFormula) {
-  for (const ModelShape& shape : FixedShapes()) {
+std::vector<ModelShape> AllShapes() {
+  std::vector<ModelShape> all = FixedShapes();
+  for (ModelShape& shape : FreeGraphs()) all.push_back(std::move(shape));
+  return all;
+}
+
+TEST(Graphs, LogitsAgreeWithTheFormula) {
+  for (const ModelShape& shape : AllShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
     const GraphExample example(GraphOf(shape).spec(), 17, 1, /*weighted=*/shape.slots % 2 == 0);
     const auto network = MakeCpuNetwork(GraphOf(shape), 1);
@@ -54,9 +62,9 @@ double Slope(GraphExample* example, float* number, double l2) {
   return (above - below) / (double{after} - before);
 }
 
-TEST(FixedGraphs, GradientsAgreeWithCentralDifferences) {
+TEST(Graphs, GradientsAgreeWithCentralDifferences) {
   constexpr double kL2 = 0.25;
-  for (const ModelShape& shape : FixedShapes()) {
+  for (const ModelShape& shape : AllShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
     GraphExample example(GraphOf(shape).spec(), 6, 2, /*weighted=*/shape.slots % 2 == 1);
     const auto network = MakeCpuNetwork(GraphOf(shape), 1);
@@ -79,8 +87,8 @@ TEST(FixedGraphs, GradientsAgreeWithCentralDifferences) {
 }
 
 // A pass leaves nothing behind for the next one.
-TEST(FixedGraphs, PassesRepeatToTheBit) {
-  for (const ModelShape& shape : FixedShapes()) {
+TEST(Graphs, PassesRepeatToTheBit) {
+  for (const ModelShape& shape : AllShapes()) {
     const GraphExample example(GraphOf(shape).spec(), 9, 3);
     const GraphExample other(GraphOf(shape).spec(), 30, 4);
     const auto network = MakeCpuNetwork(GraphOf(shape), 1);

@@ -1,0 +1,67 @@
+// Activation: the function that a layer applies to each of its numbers. The same on CPUs and GPUs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "kernels/core/math.h"
+#include "strata/host_device.h"
+
+namespace strata {
+
+enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh };
+
+constexpr const char* ActivationName(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      return "none";
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kSigmoid:
+      return "sigmoid";
+    case Activation::kTanh:
+      return "tanh";
+  }
+  return "";
+}
+
+// Nothing: there is no activation of this name.
+constexpr std::optional<Activation> ActivationOf(std::string_view name) {
+  for (const Activation activation :
+       {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
+    if (name == ActivationName(activation)) return activation;
+  }
+  return std::nullopt;
+}
+
+STRATA_HD float Activated(Activation activation, float x) {
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return x > 0.0F ? x : 0.0F;
+    case Activation::kSigmoid:
+      return math::Sigmoid(x);
+    case Activation::kTanh:
+      return static_cast<float>(2 * math::Sigmoid(2 * static_cast<double>(x)) - 1);
+  }
+  return x;
+}
+
+// The derivative at the place where the function gives y.
+STRATA_HD float ActivationSlope(Activation activation, float y) {
+  switch (activation) {
+    case Activation::kNone:
+      return 1.0F;
+    case Activation::kRelu:
+      return y > 0.0F ? 1.0F : 0.0F;
+    case Activation::kSigmoid:
+      return y * (1.0F - y);
+    case Activation::kTanh:
+      return 1.0F - y * y;
+  }
+  return 1.0F;
+}
+
+}  // namespace strata

@@ -1,0 +1,120 @@
+#include "tests/worker/model/free_graphs.h"
+
+#include <utility>
+
+namespace strata {
+namespace {
+
+using Kind = LayerKind;
+
+ModelShape Shape(std::vector<LayerSpec> layers) {
+  ModelShape shape;
+  shape.kind = ModelKind::kLayers;
+  shape.embedding_dim = 4;
+  shape.slots = 3;
+  shape.dense_width = 4;
+  shape.layers = std::move(layers);
+  return shape;
+}
+
+LayerSpec Linear(const std::string& name, const std::string& input, uint32_t width,
+                 Activation activation = Activation::kNone) {
+  return {.name = name,
+          .kind = Kind::kLinear,
+          .inputs = {input},
+          .width = width,
+          .activation = activation};
+}
+
+LayerSpec Slice(const std::string& name, const std::string& input, uint32_t begin, uint32_t width) {
+  return {.name = name, .kind = Kind::kSlice, .inputs = {input}, .width = width, .begin = begin};
+}
+
+// Activations, by themselves and as part of a linear layer.
+ModelShape WithActivations() {
+  return Shape(
+      {Linear("a", "dense", 6, Activation::kSigmoid),
+       Linear("b", "embeddings", 6, Activation::kTanh),
+       {.name = "both", .kind = Kind::kAdd, .inputs = {"a", "b"}},
+       {.name = "s",
+        .kind = Kind::kActivation,
+        .inputs = {"both"},
+        .activation = Activation::kSigmoid},
+       {.name = "t",
+        .kind = Kind::kActivation,
+        .inputs = {"both"},
+        .activation = Activation::kTanh},
+       {.name = "r", .kind = Kind::kActivation, .inputs = {"b"}, .activation = Activation::kRelu},
+       {.name = "all", .kind = Kind::kConcat, .inputs = {"s", "t", "r"}},
+       Linear("logit", "all", 1)});
+}
+
+// Slices of an input, of a value that others take whole, of a concat, and one of a slice.
+ModelShape WithSlices() {
+  return Shape({Linear("hidden", "embeddings", 9, Activation::kTanh),
+                Slice("left", "hidden", 0, 5),
+                Slice("inner", "left", 1, 3),
+                Linear("partly", "embeddings", 6, Activation::kTanh),
+                Slice("used", "partly", 2, 3),
+                Slice("vectors", "embeddings", 4, 8),
+                Slice("some_dense", "dense", 1, 2),
+                {.name = "pairs", .kind = Kind::kFm, .inputs = {"vectors"}},
+                {.name = "all",
+                 .kind = Kind::kConcat,
+                 .inputs = {"hidden", "inner", "used", "vectors", "some_dense", "pairs"}},
+                Slice("end", "all", 10, 9),
+                Linear("first", "end", 1),
+                Linear("second", "all", 1),
+                {.name = "logit", .kind = Kind::kAdd, .inputs = {"first", "second"}}});
+}
+
+// A value times itself, times another one, and sums of vectors.
+ModelShape WithProducts() {
+  return Shape(
+      {Linear("a", "dense", 4),
+       {.name = "sum", .kind = Kind::kSumVectors, .inputs = {"embeddings"}},
+       {.name = "square", .kind = Kind::kMultiply, .inputs = {"sum", "sum"}},
+       {.name = "product", .kind = Kind::kMultiply, .inputs = {"a", "sum"}},
+       {.name = "squares", .kind = Kind::kMultiply, .inputs = {"embeddings", "embeddings"}},
+       {.name = "sum_of_squares", .kind = Kind::kSumVectors, .inputs = {"squares"}},
+       {.name = "all", .kind = Kind::kConcat, .inputs = {"square", "product", "sum_of_squares"}},
+       Linear("hidden", "all", 6, Activation::kRelu),
+       Linear("logit", "hidden", 1)});
+}
+
+ModelShape WithLayerNorm() {
+  return Shape({{.name = "inputs", .kind = Kind::kConcat, .inputs = {"embeddings", "dense"}},
+                {.name = "normal", .kind = Kind::kLayerNorm, .inputs = {"inputs"}},
+                Linear("hidden", "normal", 7),
+                {.name = "normal2", .kind = Kind::kLayerNorm, .inputs = {"hidden"}},
+                {.name = "active",
+                 .kind = Kind::kActivation,
+                 .inputs = {"normal2"},
+                 .activation = Activation::kTanh},
+                {.name = "rest", .kind = Kind::kAdd, .inputs = {"active", "hidden"}},
+                Linear("deep", "rest", 1),
+                {.name = "wide", .kind = Kind::kWide},
+                {.name = "logit", .kind = Kind::kAdd, .inputs = {"deep", "wide"}}});
+}
+
+// The parts of the logit by layers that otherwise stand within a network.
+ModelShape WithLogitParts() {
+  return Shape({Linear("a", "dense", 1),
+                Linear("b", "embeddings", 1),
+                {.name = "product", .kind = Kind::kMultiply, .inputs = {"a", "b"}},
+                {.name = "s",
+                 .kind = Kind::kActivation,
+                 .inputs = {"b"},
+                 .activation = Activation::kSigmoid},
+                Linear("t", "dense", 1, Activation::kTanh),
+                Slice("d", "dense", 2, 1),
+                {.name = "logit", .kind = Kind::kAdd, .inputs = {"product", "s", "t", "d"}}});
+}
+
+}  // namespace
+
+std::vector<ModelShape> FreeGraphs() {
+  return {WithActivations(), WithSlices(), WithProducts(), WithLayerNorm(), WithLogitParts()};
+}
+
+}  // namespace strata

@@ -1,0 +1,13 @@
+// Graphs of layers as a job file may name them: every kind of layer, in places where a graph is no
+// chain.
+#pragma once
+
+#include <vector>
+
+#include "worker/model/model_shape.h"
+
+namespace strata {
+
+std::vector<ModelShape> FreeGraphs();
+
+}  // namespace strata

@@ -1,0 +1,167 @@
+// Jobs whose network is layers of their own.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/support/temp_folder.h"
+#include "worker/ctr/model_file.h"
+#include "worker/job/layer_settings.h"
+#include "worker/tasks/job_data.h"
+#include "worker/tasks/tasks.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kJob[] = R"([job]
+name = "layers"
+[data]
+train = "rows.csv"
+test = "rows.csv"
+columns = ["user", "site", "age", "height", "y"]
+label = "y"
+[[feature]]
+columns = ["user", "site"]
+[[feature]]
+kind = "numeric"
+columns = ["age", "height"]
+[model]
+embedding_dim = 4
+hidden = [8, 4]
+bottom = [6, 4]
+cross_layers = 2
+cross_rank = 3
+dropout = 0.2
+[train]
+batch_size = 50
+epochs = 2
+[output]
+model = "model"
+predictions = "predictions.csv"
+)";
+
+class LayersJob : public testing::Test {
+ protected:
+  LayersJob() {
+    Random random(5);
+    std::string rows;
+    for (int row = 0; row < 300; ++row) {
+      const uint64_t user = random.Below(20);
+      rows += fmt::format("u{},s{},{:.3f},{:.3f},{}\n", user, random.Below(7), random.Uniform(),
+                          random.Uniform(), user % 2);
+    }
+    WriteWholeFile(folder_.File("rows.csv"), rows);
+  }
+
+  Result<JobConfig> Job(const std::vector<std::string>& overrides,
+                        const std::string& layers = "") const {
+    return ParseJob(kJob + layers, folder_.File("job.toml"), overrides);
+  }
+
+  Result<TaskResult> Run(Task task, const JobConfig& job) {
+    WorkerOptions options;
+    options.task = task;
+    options.job = job;
+    STRATA_ASSIGN(const auto session, MakeEmbeddedSession(job));
+    StatusBoard board(RealClock());
+    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
+    return RunTask({.options = options,
+                    .session = *session,
+                    .disk = RealDisk(),
+                    .clock = RealClock(),
+                    .board = board,
+                    .printer = printer,
+                    .check = [] { return Status::Ok(); }});
+  }
+
+  TempFolder folder_;
+};
+
+// The sections that --print-graph shows for a fixed kind are that kind: the same model to the bit.
+// Logistic regression has no vectors, which layers always have.
+TEST_F(LayersJob, AFixedKindIsItsLayers) {
+  for (const char* kind : {"fm", "deepfm", "wide_deep", "dlrm", "dcn", "dcn_v2"}) {
+    SCOPED_TRACE(kind);
+    const auto fixed = Job({fmt::format("model.kind={}", kind)});
+    ASSERT_TRUE(fixed.ok()) << fixed.status().ToString();
+    ASSERT_TRUE(Run(Task::kTrain, *fixed).ok());
+    ASSERT_TRUE(Run(Task::kPredict, *fixed).ok());
+    const auto expected = LoadModel(RealDisk(), folder_.File("model"));
+    ASSERT_TRUE(expected.ok()) << expected.status().ToString();
+    const std::string predictions = ReadWholeFile(folder_.File("predictions.csv"));
+    const auto shape = JobModelShape(*fixed, fixed->data.features);
+    ASSERT_TRUE(shape.ok());
+
+    const bool drops = !fixed->hidden.empty();
+    std::vector<std::string> overrides = {"model.kind=layers"};
+    if (!drops) overrides.emplace_back("model.dropout=0");
+    const auto job = Job(overrides, LayersToToml(GraphOf(*shape).spec().layers));
+    ASSERT_TRUE(job.ok()) << job.status().ToString();
+    const auto trained = Run(Task::kTrain, *job);
+    ASSERT_TRUE(trained.ok()) << trained.status().ToString();
+    const auto evaluated = Run(Task::kEvaluate, *job);
+    ASSERT_TRUE(evaluated.ok()) << evaluated.status().ToString();
+    EXPECT_EQ(evaluated->metrics->auc, trained->metrics->auc);
+    ASSERT_TRUE(Run(Task::kPredict, *job).ok());
+    const auto found = LoadModel(RealDisk(), folder_.File("model"));
+    ASSERT_TRUE(found.ok()) << found.status().ToString();
+    EXPECT_EQ(found->model.shape.layers, job->layers);
+    EXPECT_EQ(found->model.dense, expected->model.dense);
+    EXPECT_EQ(ReadWholeFile(folder_.File("predictions.csv")), predictions);
+  }
+}
+
+TEST_F(LayersJob, AModelOfOtherLayersIsRefused) {
+  const auto layers = [](int width) {
+    return fmt::format(
+        "[[layer]]\nname = \"h\"\ninputs = [\"embeddings\"]\nwidths = [{}]\n"
+        "activation = \"tanh\"\n"
+        "[[layer]]\nname = \"logit\"\ninputs = [\"h\"]\nwidths = [1]\n",
+        width);
+  };
+  const std::vector<std::string> overrides = {"model.kind=layers", "model.dropout=0"};
+  const auto job = Job(overrides, layers(5));
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  ASSERT_TRUE(Run(Task::kTrain, *job).ok());
+  ASSERT_TRUE(Run(Task::kEvaluate, *job).ok());
+  EXPECT_THAT(Run(Task::kEvaluate, *Job(overrides, layers(6))).status().ToString(),
+              HasSubstr("the job's [[layer]]s differ from those of the model in"));
+}
+
+TEST_F(LayersJob, WhatIsWrongWithAGraphNamesItsLine) {
+  const std::vector<std::string> overrides = {"model.kind=layers", "model.dropout=0"};
+  const auto why = [&](const std::string& layers) {
+    const auto job = Job(overrides, layers);
+    EXPECT_TRUE(job.ok()) << job.status().ToString();
+    return job.ok() ? Run(Task::kTrain, *job).status().ToString() : "";
+  };
+  const std::string logit = "[[layer]]\nname = \"logit\"\ninputs = [\"h\"]\nwidths = [1]\n";
+  const std::string hidden = "[[layer]]\nname = \"h\"\ninputs = [\"dense\"]\nwidths = [3]\n";
+  EXPECT_THAT(why(logit + hidden),
+              HasSubstr("job.toml:26:1: layer 'logit' (linear): input 'h' is neither dense, "
+                        "embeddings nor an earlier layer: it comes later"));
+  EXPECT_THAT(why(hidden + "[[layer]]\nname = \"logit\"\ntype = \"add\"\ninputs = [\"h\"]\n"),
+              HasSubstr("job.toml:30:1: layer 'logit' (add): the last layer gives 3 numbers"));
+  EXPECT_THAT(why(hidden + hidden + logit),
+              HasSubstr("job.toml:30:1: layer 'h' (linear): its name"));
+  EXPECT_THAT(why("[[layer]]\nname = \"s\"\ntype = \"slice\"\ninputs = [\"dense\"]\n"
+                  "columns = [1, 2]\n" +
+                  hidden + logit),
+              HasSubstr("layer 's' (slice): it takes 2 columns from 1 on of the 2 of 'dense'"));
+  EXPECT_THAT(why(hidden +
+                  "[[layer]]\nname = \"m\"\ntype = \"multiply\"\n"
+                  "inputs = [\"h\", \"embeddings\"]\n" +
+                  logit),
+              HasSubstr("layer 'm' (multiply): its inputs have 3 and 8 elements"));
+  EXPECT_THAT(why(hidden + "[[layer]]\nname = \"logit\"\ninputs = [\"h\"]\nwidths = [1]\n"
+                           "activation = \"sigmoid\"\n"),
+              HasSubstr("of which training takes the sigmoid itself"));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,84 @@
+#include "worker/tasks/print_graph.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/human_text.h"
+#include "base/print.h"
+#include "cluster/collective/single_group.h"
+#include "kernels/optim/apply.h"
+#include "worker/job/layer_settings.h"
+#include "worker/tasks/job_data.h"
+
+namespace strata {
+namespace {
+
+Result<ModelShape> ShapeOf(Disk& disk, const JobConfig& job) {
+  if (!job.data.sparse.has_value()) return JobModelShape(job, job.data.features);
+  SingleGroup alone;
+  STRATA_ASSIGN(const JobFeatures fitted, FitJobFeatures(disk, job, alone));
+  return JobModelShape(job, SpecsOf(fitted.features));
+}
+
+// What a step of all samples in one worker keeps of the network, on the CPU.
+struct Memory {
+  uint64_t values = 0;      // bytes, with their gradients
+  uint64_t parameters = 0;  // with their gradients and the optimizer's state
+};
+
+Memory MemoryOf(const JobConfig& job, const LayerGraph& graph) {
+  uint64_t elements = 0;
+  for (uint32_t value = 0; value < graph.values().size(); ++value) {
+    if (graph.values()[value].root == value) elements += graph.values()[value].width;
+  }
+  const uint64_t parameters = graph.parameters();
+  return {
+      .values = 2 * elements * job.batch_size * sizeof(float),
+      .parameters = (2 * parameters + StateWidth(job.dense_optimizer, parameters)) * sizeof(float)};
+}
+
+std::string ToJson(const JobConfig& job, const LayerGraph& graph) {
+  nlohmann::json layers = nlohmann::json::array();
+  for (const GraphLayer& layer : graph.layers()) {
+    layers.push_back({{"name", layer.spec.name},
+                      {"type", LayerKindName(layer.spec.kind)},
+                      {"inputs", layer.spec.inputs},
+                      {"width", graph.values()[layer.output].width},
+                      {"parameters", layer.parameters.count()}});
+  }
+  const Memory memory = MemoryOf(job, graph);
+  const nlohmann::json object = {{"model", ModelKindName(job.model)},
+                                 {"slots", graph.spec().slots},
+                                 {"embedding_dim", graph.spec().embedding_dim},
+                                 {"dense_width", graph.spec().dense_width},
+                                 {"row_dim", graph.row_dim()},
+                                 {"parameters", graph.parameters()},
+                                 {"value_bytes", memory.values},
+                                 {"parameter_bytes", memory.parameters},
+                                 {"layers", layers}};
+  return object.dump() + "\n";
+}
+
+std::string ForPeople(const JobConfig& job, const LayerGraph& graph) {
+  const Memory memory = MemoryOf(job, graph);
+  return fmt::format(
+      "{}A step of {} samples in one worker holds {} of values and their gradients; parameters "
+      "with "
+      "gradients and state take {}.\n\nThe same network for a job file, with model.kind = "
+      "\"layers\":\n\n{}",
+      graph.ToText(), job.batch_size, HumanBytes(memory.values), HumanBytes(memory.parameters),
+      LayersToToml(graph.spec().layers));
+}
+
+}  // namespace
+
+Status PrintGraph(Disk& disk, const WorkerOptions& options) {
+  const JobConfig& job = options.job;
+  STRATA_ASSIGN(const ModelShape shape, ShapeOf(disk, job));
+  const LayerGraph graph = GraphOf(shape);
+  return WriteStdout(options.json ? ToJson(job, graph) : ForPeople(job, graph));
+}
+
+}  // namespace strata
