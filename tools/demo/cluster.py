@@ -15,12 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / "build" / "bin"
 DEMOS = ROOT / "build" / "demo"
-JOB = ROOT / "examples" / "adult" / "job.toml"
+EXAMPLES = ROOT / "examples"
 SERVERS = 2
 WORKERS = 2
 START_SECONDS_MAX = 30
 PR_SET_PDEATHSIG = 1
-
 
 
 def say(text=""):
@@ -171,14 +170,14 @@ def follow(stream, log):
 
 
 class Training:
-    """All workers on one job. Everything that rank 0 says is shown."""
+    """All workers on one job, which is a folder of examples/. Everything that rank 0 says is shown."""
 
-    def __init__(self, processes, cluster, overrides):
+    def __init__(self, processes, cluster, overrides, example="adult"):
         self._processes = processes
         self._results = []
         for rank in range(WORKERS):
             command = [BIN / "strata-worker", f"--config={cluster}", f"--rank={rank}",
-                       f"--job={JOB}", "--json", *overrides]
+                       f"--job={EXAMPLES / example / 'job.toml'}", "--json", *overrides]
             process = processes.start(f"worker-{rank}", command, pipe_stderr=rank == 0)
             if rank == 0:
                 self.first = process
