@@ -148,7 +148,7 @@ Result<std::vector<Figure>> RunCtr(const CtrCase& of) {
   const LayerGraph graph = GraphOf(shape);
   STRATA_ASSIGN(const OptimizerKind rows_rule, ParseOptimizerKind(of.optimizer));
   const TableSpec table{.name = kTable,
-                        .dim = graph.row_dim(),
+                        .dim = graph.row_dim(0),
                         .optimizer = {.kind = rows_rule, .learning_rate = 0.01F},
                         .initializer = {InitializerKind::kUniform, 0.05F},
                         .seed = 1,

@@ -19,6 +19,8 @@ struct FeatureSpec {
   bool log = false;          // kNumeric: sign(x) * log(1 + |x|) first
   bool standardise = false;  // kNumeric: then minus the mean, divided by the deviation
   uint32_t buckets = 0;      // kBucketised: how many at most, besides the one for missing values
+  // kCategorical: another column, whose keys equal texts have; "": keys of its own.
+  std::string keys_of = {};
 
   friend bool operator==(const FeatureSpec&, const FeatureSpec&) = default;
 };

@@ -10,7 +10,8 @@ namespace {
 void CheckShape(const PoolShape& shape, std::span<const uint32_t> offsets, size_t pooled) {
   STRATA_CHECK(shape.first + shape.dim <= shape.row_dim);
   STRATA_CHECK(shape.stride >= shape.slots * shape.dim && pooled >= shape.extent());
-  STRATA_CHECK(offsets.size() >= shape.samples * shape.slots + 1);
+  STRATA_CHECK(shape.first_slot + shape.slots <= shape.batch_slots || shape.slots == 0);
+  STRATA_CHECK(offsets.size() >= shape.samples * shape.batch_slots + 1);
 }
 
 float WeightOf(std::span<const float> key_weights, uint32_t key) {
@@ -33,8 +34,8 @@ void PoolForward(const Exec& /*exec*/, const PoolShape& shape, std::span<const u
     for (size_t s = 0; s < shape.slots; ++s) {
       float* to = pooled.data() + i * shape.stride + s * shape.dim;
       std::fill_n(to, shape.dim, 0.0F);
-      const size_t slot = i * shape.slots + s;
-      for (uint32_t k = offsets[slot]; k < offsets[slot + 1]; ++k) {
+      const size_t bag = shape.bag(i, s);
+      for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) {
         AddTimes(WeightOf(key_weights, k), rows.data() + index[k] * shape.row_dim + shape.first,
                  shape.dim, to);
       }
@@ -50,8 +51,8 @@ void PoolBackward(const Exec& /*exec*/, const PoolShape& shape, std::span<const 
   for (size_t i = 0; i < shape.samples; ++i) {
     for (size_t s = 0; s < shape.slots; ++s) {
       const float* from = dpooled.data() + i * shape.stride + s * shape.dim;
-      const size_t slot = i * shape.slots + s;
-      for (uint32_t k = offsets[slot]; k < offsets[slot + 1]; ++k) {
+      const size_t bag = shape.bag(i, s);
+      for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) {
         AddTimes(WeightOf(key_weights, k), from, shape.dim,
                  row_gradients.data() + index[k] * shape.row_dim + shape.first);
       }

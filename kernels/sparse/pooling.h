@@ -10,7 +10,8 @@
 
 namespace strata {
 
-// Keys of slot s of sample i: index[offsets[i * slots + s] .. offsets[i * slots + s + 1]).
+// Some of a batch's slots are pooled, whose rows are of one table. Keys of the s-th of them of
+// sample i: index[offsets[bag] .. offsets[bag + 1]) with bag = i * batch_slots + first_slot + s.
 // Rows have row_dim elements, of which `dim` from `first` on are pooled. The vector of slot s of
 // sample i lies at pooled[i * stride + s * dim].
 struct PoolShape {
@@ -19,8 +20,11 @@ struct PoolShape {
   size_t row_dim = 0;
   size_t first = 0;
   size_t dim = 0;
-  size_t stride = 0;  // slots * dim or more
+  size_t stride = 0;       // slots * dim or more
+  size_t batch_slots = 0;  // of a sample, whichever table they are of
+  size_t first_slot = 0;   // of those that are pooled
 
+  size_t bag(size_t sample, size_t slot) const { return sample * batch_slots + first_slot + slot; }
   // Elements of the vectors, from the first to the last.
   size_t extent() const { return samples == 0 ? 0 : (samples - 1) * stride + slots * dim; }
 };

@@ -75,6 +75,29 @@ Status TakeLayers(const json& list, const std::string& file, std::vector<ModelLa
   return {};
 }
 
+json TablesOf(const ModelManifest& manifest) {
+  json tables = json::array();
+  for (const ModelTable& table : manifest.tables) {
+    tables.push_back(
+        {{"name", table.name}, {"slots", table.slots}, {"dim", table.dim}, {"rows", table.rows}});
+  }
+  return tables;
+}
+
+Status TakeTables(const json& list, const std::string& file, std::vector<ModelTable>* tables) {
+  for (const json& element : list) {
+    ModelTable table;
+    Members members(element, fmt::format("{}: table {}", file, tables->size() + 1));
+    members.Take("name", &table.name);
+    members.Take("slots", &table.slots);
+    members.Take("dim", &table.dim);
+    members.Take("rows", &table.rows);
+    STRATA_TRY(members.status());
+    tables->push_back(std::move(table));
+  }
+  return {};
+}
+
 std::span<const std::byte> Block(std::span<const std::byte> content, size_t block) {
   const size_t begin = block * kModelBlockBytes;
   return content.subspan(begin, std::min(kModelBlockBytes, content.size() - begin));
@@ -109,6 +132,7 @@ std::string EncodeModelManifest(const ModelManifest& manifest) {
   if (manifest.cross_layers != 0) body["cross_layers"] = manifest.cross_layers;
   if (manifest.cross_rank != 0) body["cross_rank"] = manifest.cross_rank;
   if (!manifest.layers.empty()) body["layers"] = LayersOf(manifest);
+  if (!manifest.tables.empty()) body["tables"] = TablesOf(manifest);
   // Names that are no UTF-8 are for people only: better a replaced letter than no model.
   const std::string text = body.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   return SealText(kSeal, text);
@@ -145,6 +169,11 @@ Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::str
     const json* layers = members.Array("layers");
     STRATA_TRY(members.status());
     STRATA_TRY(TakeLayers(*layers, file, &manifest.layers));
+  }
+  if (body.contains("tables")) {
+    const json* tables = members.Array("tables");
+    STRATA_TRY(members.status());
+    STRATA_TRY(TakeTables(*tables, file, &manifest.tables));
   }
   STRATA_TRY(TakeFiles(*files, file, &manifest.files));
   return manifest;

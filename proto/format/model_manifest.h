@@ -2,6 +2,7 @@
 //   manifest        this: one header line, then JSON
 //   features-G.bin  text: how columns become inputs, with the statistics of the training data
 //   sparse-G.bin    table rows: `rows` keys, u64 ascending, then `rows` x row_dim values f32
+//   sparse.N-G.bin  the same of the N-th table, from 2 on, of a model that has several
 //   dense-G.bin     the dense part: dense_parameters values f32
 // G counts the times that the folder was saved to: the manifest is replaced last and in one step,
 // so that the files it names are always whole. All numbers in these files are little-endian. The
@@ -49,6 +50,16 @@ struct ModelLayer {
   friend bool operator==(const ModelLayer&, const ModelLayer&) = default;
 };
 
+// A table of a model that has several.
+struct ModelTable {
+  std::string name;
+  uint32_t slots = 0;
+  uint32_t dim = 0;  // elements of a slot's vector
+  uint64_t rows = 0;
+
+  friend bool operator==(const ModelTable&, const ModelTable&) = default;
+};
+
 struct ModelManifest {
   std::string writer;  // "strata 0.1.0"
   // The job that trained it.
@@ -64,10 +75,12 @@ struct ModelManifest {
   uint32_t cross_layers = 0;
   uint32_t cross_rank = 0;
   std::vector<ModelLayer> layers = {};
+  std::vector<ModelTable> tables = {};
   uint32_t slots = 0;
   uint32_t dense_width = 0;
   uint64_t dense_parameters = 0;
-  // The table. Keys that it does not hold have initial values, which the model's answers rely on.
+  // The table, or the first one. Keys that it does not hold have initial values, which the model's
+  // answers rely on.
   uint32_t row_dim = 0;
   uint64_t rows = 0;
   uint64_t table_seed = 0;

@@ -82,7 +82,12 @@ bool Load(const Contents& contents) {
                      loaded.status().message());
     return false;
   }
-  STRATA_CHECK(loaded->rows.size() == loaded->keys.size() * RowDimOf(loaded->model.shape));
+  const LayerGraph graph = GraphOf(loaded->model.shape);
+  STRATA_CHECK(loaded->tables.size() == graph.spec().tables.size());
+  for (size_t table = 0; table < loaded->tables.size(); ++table) {
+    const SavedRows& rows = loaded->tables[table];
+    STRATA_CHECK(rows.values.size() == rows.keys.size() * graph.row_dim(table));
+  }
   const auto features = FeaturesFromText(loaded->model.features, "features");
   if (!features.ok()) return false;
   // JSON may be written in several ways: what was read must survive, not the bytes.

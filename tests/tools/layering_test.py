@@ -221,7 +221,28 @@ def sources_of(root):
                     yield source.relative_to(root).as_posix()
 
 
+# A class at the outermost level of a header, with its body.
+CLASS = re.compile(r"^(?:struct|class)(?: STRATA_\w+(?:\([^)]*\))?)? (\w+)(?: final)?(?: :[^{;]*)?\s*\{",
+                   re.M)
+
+
+def check_names(headers):
+    """Two classes of one name in one namespace are one to the linker, which takes the functions of
+    either for both. `headers`: pairs of path and text."""
+    known = {}
+    for path, text in headers:
+        namespace = re.search(r"^namespace ([\w:]+) \{", text, re.M)
+        for found in CLASS.finditer(text):
+            name = (namespace.group(1) if namespace else "", found.group(1))
+            line = text.count("\n", 0, found.start()) + 1
+            if known.setdefault(name, path) != path:
+                yield f"{path}:{line}: {known[name]} has a class {found.group(1)}, too: rename one"
+
+
 def findings_of(root):
+    headers = [path for path in sources_of(root)
+               if path.endswith((".h", ".cuh")) and not is_in(path, ["tests"])]
+    yield from check_names((path, (root / path).read_text(encoding="utf-8")) for path in headers)
     for path in sources_of(root):
         for line, rule in check_source(path, (root / path).read_text(encoding="utf-8")):
             yield f"{path}:{line}: {rule}"
@@ -302,6 +323,12 @@ SELF_TEST = [
 
 
 def self_test():
+    body = "namespace strata {\nstruct A {\n};\n}\n"
+    for headers, expected in [((("a.h", body), ("b.h", body)), 1),
+                              ((("a.h", body), ("b.h", body.replace("strata", "strata::b"))), 0),
+                              ((("a.h", body), ("b.h", "namespace strata {\nstruct A;\n}\n")), 0)]:
+        if len(list(check_names(headers))) != expected:
+            yield f"self test: classes of {headers}: expected {expected} findings"
     for path, text, expected in SELF_TEST:
         rules = [rule for _, rule in check_source(path, text)]
         passed = not rules if not expected else any(expected in rule for rule in rules)

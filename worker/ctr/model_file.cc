@@ -27,6 +27,11 @@ constexpr char kWriter[] = "strata " STRATA_VERSION;
 
 std::string Path(const std::string& folder, const std::string& name) { return folder + "/" + name; }
 
+// What the file of a table holds: "sparse", "sparse.2", "sparse.3" and so on.
+std::string SparseName(size_t table) {
+  return table == 0 ? std::string(kSparse) : fmt::format("{}.{}", kSparse, table + 1);
+}
+
 std::string FileName(std::string_view what, uint64_t generation) {
   return fmt::format("{}-{}.bin", what, generation);
 }
@@ -37,13 +42,8 @@ std::string WithoutSlash(std::string folder) {
   return folder;
 }
 
-struct Rows {
-  std::vector<Key> keys;
-  std::vector<float> values;
-};
-
-Result<Rows> SortedRows(TableStore& store, const TableSpec& table) {
-  Rows scanned;
+Result<SavedRows> SortedRows(TableStore& store, const TableSpec& table) {
+  SavedRows scanned;
   STRATA_TRY(Scan(store, table, [&](std::span<const Key> keys, std::span<const float> rows) {
     scanned.keys.insert(scanned.keys.end(), keys.begin(), keys.end());
     scanned.values.insert(scanned.values.end(), rows.begin(), rows.end());
@@ -53,7 +53,7 @@ Result<Rows> SortedRows(TableStore& store, const TableSpec& table) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return scanned.keys[a] < scanned.keys[b]; });
-  Rows sorted;
+  SavedRows sorted;
   sorted.keys.reserve(scanned.keys.size());
   sorted.values.reserve(scanned.values.size());
   for (const size_t from : order) {
@@ -70,26 +70,44 @@ Status WriteNewFile(Disk& disk, const std::string& path, std::span<const std::by
   return file->Sync();
 }
 
+// Whether a file of a model may hold this: SparseName of any table, and the two others.
+bool IsOurs(std::string_view what) {
+  if (what == kFeatures || what == kDense || what == kSparse) return true;
+  const std::string prefix = std::string(kSparse) + ".";
+  if (!what.starts_with(prefix)) return false;
+  size_t number = 0;
+  const auto [end, error] =
+      std::from_chars(what.data() + prefix.size(), what.data() + what.size(), number);
+  return error == std::errc() && number >= 2 && what == SparseName(number - 1);
+}
+
 // The generation in a name such as "sparse-3.bin"; 0 for names that are not ours.
 uint64_t GenerationOf(std::string_view name) {
-  for (const std::string_view what : {kFeatures, kSparse, kDense}) {
-    if (!name.starts_with(what)) continue;
-    const std::string_view rest = name.substr(what.size());
-    uint64_t generation = 0;
-    if (rest.size() < 2 || rest[0] != '-') return 0;
-    const auto [end, error] =
-        std::from_chars(rest.data() + 1, rest.data() + rest.size(), generation);
-    const bool ours = error == std::errc() && name == FileName(what, generation);
-    return ours ? generation : 0;
-  }
-  return 0;
+  const size_t dash = name.find('-');
+  if (dash == std::string_view::npos || !IsOurs(name.substr(0, dash))) return 0;
+  const std::string_view rest = name.substr(dash + 1);
+  uint64_t generation = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), generation);
+  const bool ours = error == std::errc() && name == FileName(name.substr(0, dash), generation);
+  return ours ? generation : 0;
 }
 
 // What a manifest does not list yet.
-void RemoveGeneration(Disk& disk, const std::string& folder, uint64_t generation) {
-  for (const std::string_view what : {kFeatures, kSparse, kDense}) {
+void RemoveGeneration(Disk& disk, const std::string& folder, uint64_t generation, size_t tables) {
+  std::vector<std::string> all = {kFeatures, kDense};
+  for (size_t table = 0; table < tables; ++table) all.push_back(SparseName(table));
+  for (const std::string& what : all) {
     static_cast<void>(disk.Remove(Path(folder, FileName(what, generation))));
   }
+}
+
+std::vector<std::byte> BytesOf(const SavedRows& rows) {
+  std::vector<std::byte> bytes(rows.keys.size() * sizeof(Key) + rows.values.size() * sizeof(float));
+  if (bytes.empty()) return bytes;
+  const size_t key_bytes = rows.keys.size() * sizeof(Key);
+  std::memcpy(bytes.data(), rows.keys.data(), key_bytes);
+  std::memcpy(bytes.data() + key_bytes, rows.values.data(), bytes.size() - key_bytes);
+  return bytes;
 }
 
 std::vector<format::ModelLayer> LayersOf(const ModelShape& shape) {
@@ -106,7 +124,19 @@ std::vector<format::ModelLayer> LayersOf(const ModelShape& shape) {
   return layers;
 }
 
-format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
+// Of the model's own tables, if it has any.
+std::vector<format::ModelTable> TablesOf(const ModelShape& shape, std::span<const SavedRows> rows) {
+  std::vector<format::ModelTable> tables;
+  for (const GraphTable& table : shape.tables) {
+    tables.push_back({.name = table.name,
+                      .slots = table.slots,
+                      .dim = table.dim,
+                      .rows = rows[tables.size()].keys.size()});
+  }
+  return tables;
+}
+
+format::ModelManifest ManifestOf(const SavedModel& model, std::span<const SavedRows> rows) {
   return {.writer = kWriter,
           .job = model.job,
           .seed = model.seed,
@@ -119,11 +149,12 @@ format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
           .cross_layers = model.shape.cross_layers,
           .cross_rank = model.shape.cross_rank,
           .layers = LayersOf(model.shape),
+          .tables = TablesOf(model.shape, rows),
           .slots = static_cast<uint32_t>(model.shape.slots),
           .dense_width = static_cast<uint32_t>(model.shape.dense_width),
           .dense_parameters = model.dense.size(),
-          .row_dim = RowDimOf(model.shape),
-          .rows = rows,
+          .row_dim = GraphOf(model.shape).row_dim(0),
+          .rows = rows[0].keys.size(),
           .table_seed = model.table_seed,
           .initializer = std::string(InitializerKindName(model.initializer.kind)),
           .initializer_scale = model.initializer.scale,
@@ -133,23 +164,18 @@ format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
 
 // Writes the files, and the manifest last: until then the folder holds the old model.
 Status WriteModel(Disk& disk, const std::string& folder, uint64_t generation,
-                  const SavedModel& model, const Rows& sparse) {
-  format::ModelManifest manifest = ManifestOf(model, sparse.keys.size());
-  std::vector<std::byte> rows(sparse.keys.size() * sizeof(Key) +
-                              sparse.values.size() * sizeof(float));
-  if (!rows.empty()) {
-    const size_t key_bytes = sparse.keys.size() * sizeof(Key);
-    std::memcpy(rows.data(), sparse.keys.data(), key_bytes);
-    std::memcpy(rows.data() + key_bytes, sparse.values.data(), rows.size() - key_bytes);
-  }
-  const std::map<std::string, std::span<const std::byte>> contents = {
-      {kSparse, rows},
+                  const SavedModel& model, std::span<const SavedRows> sparse) {
+  format::ModelManifest manifest = ManifestOf(model, sparse);
+  std::map<std::string, std::span<const std::byte>> contents = {
       {kDense, std::as_bytes(std::span(model.dense))},
       {kFeatures, std::as_bytes(std::span(model.features))}};
+  std::vector<std::vector<std::byte>> rows;
+  for (const SavedRows& table : sparse) rows.push_back(BytesOf(table));
+  for (size_t table = 0; table < rows.size(); ++table) contents[SparseName(table)] = rows[table];
   for (const auto& [what, content] : contents) {
     const std::string name = FileName(what, generation);
     if (Status written = WriteNewFile(disk, Path(folder, name), content); !written.ok()) {
-      RemoveGeneration(disk, folder, generation);
+      RemoveGeneration(disk, folder, generation, sparse.size());
       return written;
     }
     manifest.files.push_back(format::DescribeModelFile(name, content));
@@ -163,7 +189,7 @@ Status WriteModel(Disk& disk, const std::string& folder, uint64_t generation,
     const Result<std::string> found = ReadFile(disk, path, format::kModelManifestBytesMax);
     const bool is_other =
         found.ok() ? *found != text : found.status().code() == StatusCode::kNotFound;
-    if (is_other) RemoveGeneration(disk, folder, generation);
+    if (is_other) RemoveGeneration(disk, folder, generation, sparse.size());
   }
   return written;
 }
@@ -174,7 +200,7 @@ Result<std::string> ReadChecked(Disk& disk, const std::string& folder,
                                 uint64_t bytes_expected) {
   const auto entry = std::find_if(
       manifest.files.begin(), manifest.files.end(), [&](const format::ModelFile& file) {
-        return GenerationOf(file.name) > 0 && file.name.starts_with(what);
+        return GenerationOf(file.name) > 0 && file.name.substr(0, file.name.find('-')) == what;
       });
   if (entry == manifest.files.end()) {
     return Corrupt(fmt::format("{}: lists no {} file", Path(folder, kManifest), what));
@@ -249,6 +275,9 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
                  manifest.cross_layers,
                  manifest.cross_rank};
   STRATA_ASSIGN(model.shape.layers, ParseLayers(manifest.layers, file));
+  for (const format::ModelTable& table : manifest.tables) {
+    model.shape.tables.push_back({.name = table.name, .slots = table.slots, .dim = table.dim});
+  }
   STRATA_TRY(ValidateModelShape(model.shape).Prefixed(file));
   const Result<InitializerKind> initializer = ParseInitializerKind(manifest.initializer);
   if (!initializer.ok()) return initializer.status().Prefixed(file);
@@ -256,7 +285,7 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
   const Result<ElementType> value_type = ParseElementType(manifest.value_type);
   if (!value_type.ok()) return value_type.status().Prefixed(file);
   model.value_type = *value_type;
-  if (const uint32_t expected = RowDimOf(model.shape); manifest.row_dim != expected) {
+  if (const uint32_t expected = GraphOf(model.shape).row_dim(0); manifest.row_dim != expected) {
     return Corrupt(
         fmt::format("{}: expected row_dim {}, found {}", file, expected, manifest.row_dim));
   }
@@ -268,6 +297,28 @@ std::vector<T> Values(std::string_view bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   return values;
+}
+
+Result<SavedRows> ReadRows(Disk& disk, const std::string& folder,
+                           const format::ModelManifest& manifest, size_t table, size_t row_dim) {
+  const uint64_t count = manifest.tables.empty() ? manifest.rows : manifest.tables[table].rows;
+  const uint64_t row_bytes = sizeof(Key) + row_dim * sizeof(float);
+  if (count > UINT64_MAX / row_bytes) {
+    return Corrupt(fmt::format("{}: {} rows cannot be", Path(folder, kManifest), count));
+  }
+  const std::string what = SparseName(table);
+  STRATA_ASSIGN(const std::string bytes,
+                ReadChecked(disk, folder, manifest, what, count * row_bytes));
+  const std::string_view text = bytes;
+  SavedRows rows{.keys = Values<Key>(text.substr(0, count * sizeof(Key))),
+                 .values = Values<float>(text.substr(count * sizeof(Key)))};
+  const auto disorder =
+      std::adjacent_find(rows.keys.begin(), rows.keys.end(), [](Key a, Key b) { return a >= b; });
+  if (disorder != rows.keys.end()) {
+    return Corrupt(fmt::format("{}, row {}: expected keys in ascending order", Path(folder, what),
+                               disorder - rows.keys.begin() + 1));
+  }
+  return rows;
 }
 
 }  // namespace
@@ -288,9 +339,13 @@ SavedModel TrainedModel(const std::string& job, uint64_t epochs, const ModelShap
 }
 
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
-                 const TableSpec& table) {
+                 std::span<const TableSpec> tables) {
   const std::string place = WithoutSlash(folder);
-  STRATA_ASSIGN(const Rows rows, SortedRows(store, table));
+  std::vector<SavedRows> rows;
+  for (const TableSpec& table : tables) {
+    STRATA_ASSIGN(SavedRows of_table, SortedRows(store, table));
+    rows.push_back(std::move(of_table));
+  }
   STRATA_TRY(MakeDurableFolder(disk, place));
   STRATA_ASSIGN(const std::vector<std::string> names, disk.List(place));
   uint64_t newest = 0;
@@ -334,23 +389,14 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
     return Corrupt(fmt::format("{}: expected {} dense parameters for the model's shape, found {}",
                                manifest_path, dense_expected, manifest.dense_parameters));
   }
-  const uint64_t row_bytes = sizeof(Key) + manifest.row_dim * sizeof(float);
-  if (manifest.rows > UINT64_MAX / row_bytes) {
-    return Corrupt(fmt::format("{}: {} rows cannot be", manifest_path, manifest.rows));
-  }
   STRATA_ASSIGN(loaded.model.features, ReadChecked(disk, place, manifest, kFeatures, UINT64_MAX));
   STRATA_ASSIGN(const std::string dense,
                 ReadChecked(disk, place, manifest, kDense, dense_expected * sizeof(float)));
-  STRATA_ASSIGN(const std::string sparse,
-                ReadChecked(disk, place, manifest, kSparse, manifest.rows * row_bytes));
   loaded.model.dense = Values<float>(dense);
-  loaded.keys = Values<Key>(std::string_view(sparse).substr(0, manifest.rows * sizeof(Key)));
-  loaded.rows = Values<float>(std::string_view(sparse).substr(manifest.rows * sizeof(Key)));
-  const auto disorder = std::adjacent_find(loaded.keys.begin(), loaded.keys.end(),
-                                           [](Key a, Key b) { return a >= b; });
-  if (disorder != loaded.keys.end()) {
-    return Corrupt(fmt::format("{}, row {}: expected keys in ascending order", Path(place, kSparse),
-                               disorder - loaded.keys.begin() + 1));
+  const LayerGraph graph = GraphOf(loaded.model.shape);
+  for (size_t table = 0; table < graph.spec().tables.size(); ++table) {
+    STRATA_ASSIGN(SavedRows rows, ReadRows(disk, place, manifest, table, graph.row_dim(table)));
+    loaded.tables.push_back(std::move(rows));
   }
   return loaded;
 }
@@ -366,29 +412,59 @@ Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std
       slots, features.size() - slots, shape.slots, shape.dense_width));
 }
 
-TableSpec TableOf(const SavedModel& model, const std::string& name) {
-  return {.name = name,
-          .dim = RowDimOf(model.shape),
-          .optimizer = {},
-          .initializer = model.initializer,
-          .seed = model.table_seed,
-          .value_type = model.value_type};
+std::vector<std::string> TableNames(const ModelShape& shape, const std::string& prefix) {
+  std::vector<std::string> names;
+  for (const GraphTable& table : shape.tables) {
+    names.push_back(fmt::format("{}.{}", prefix, table.name));
+  }
+  return names.empty() ? std::vector<std::string>{prefix} : names;
 }
 
-Status RestoreTable(const LoadedModel& loaded, const TableSpec& table, TableStore& store,
-                    Group& group) {
-  const size_t dim = table.dim;
+std::vector<TableId> TableIds(std::span<const TableSpec> tables) {
+  std::vector<TableId> ids;
+  for (const TableSpec& table : tables) ids.push_back(table.id());
+  return ids;
+}
+
+std::vector<TableSpec> RestoredTables(const SavedModel& model, const std::string& prefix) {
+  const LayerGraph graph = GraphOf(model.shape);
+  std::vector<TableSpec> tables;
+  for (const std::string& name : TableNames(model.shape, prefix)) {
+    tables.push_back({.name = name,
+                      .dim = graph.row_dim(tables.size()),
+                      .optimizer = {},
+                      .initializer = model.initializer,
+                      .seed = model.table_seed,
+                      .value_type = model.value_type});
+  }
+  return tables;
+}
+
+namespace {
+
+// This rank's part of the rows.
+Status Fill(const SavedRows& rows, const TableSpec& table, TableStore& store, const Group& group) {
   constexpr size_t kRowsAtOnce = 8192;
   const auto world = static_cast<size_t>(group.world());
   const auto rank = static_cast<size_t>(group.rank());
-  const size_t begin = loaded.keys.size() * rank / world;
-  const size_t end = loaded.keys.size() * (rank + 1) / world;
-  STRATA_TRY(store.CreateTable(table));
-  for (size_t at = begin; at < end; at += kRowsAtOnce) {
+  const size_t dim = table.dim;
+  const size_t end = rows.keys.size() * (rank + 1) / world;
+  for (size_t at = rows.keys.size() * rank / world; at < end; at += kRowsAtOnce) {
     const size_t count = std::min(kRowsAtOnce, end - at);
-    STRATA_TRY(Assign(store, table, std::span(loaded.keys).subspan(at, count),
-                      std::span(loaded.rows).subspan(at * dim, count * dim))
+    STRATA_TRY(Assign(store, table, std::span(rows.keys).subspan(at, count),
+                      std::span(rows.values).subspan(at * dim, count * dim))
                    .Prefixed("restoring the model"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status RestoreTables(const LoadedModel& loaded, std::span<const TableSpec> tables,
+                     TableStore& store, Group& group) {
+  for (size_t table = 0; table < tables.size(); ++table) {
+    STRATA_TRY(store.CreateTable(tables[table]));
+    STRATA_TRY(Fill(loaded.tables[table], tables[table], store, group));
   }
   int64_t done = 1;
   return group.Allreduce(std::span(&done, 1), ReduceOp::kSum);

@@ -32,26 +32,31 @@ struct SavedModel {
   std::vector<float> dense;
 };
 
-// What a training run has made; its seed is the table's, too.
+// What a training run has made, with tables as `table` is; its seed is theirs, too.
 SavedModel TrainedModel(const std::string& job, uint64_t epochs, const ModelShape& shape,
                         const TableSpec& table, std::span<const FittedFeature> features,
                         const TrainingRun& run);
 
-// Scans the table and writes everything into `folder`, replacing a model that is there: whatever
-// happens meanwhile, the folder holds the old model or the new one. One rank does this; nobody may
-// be training the table.
+// Scans the model's tables, and writes everything into `folder`, replacing a model that is there:
+// whatever happens meanwhile, the folder holds the old model or the new one. One rank does this;
+// nobody may be training the tables.
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
-                 const TableSpec& table);
+                 std::span<const TableSpec> tables);
 
 // The files of a model in the folder: those that are there, which saving replaces or removes, and
 // the manifest, which it writes. One that cannot be listed has the manifest alone.
 std::vector<std::string> ModelFiles(Disk& disk, const std::string& folder);
 
+// The rows of one table.
+struct SavedRows {
+  std::vector<Key> keys;      // ascending
+  std::vector<float> values;  // keys.size() x its row_dim
+};
+
 // A loaded model with its rows.
 struct LoadedModel {
   SavedModel model;
-  std::vector<Key> keys;    // ascending
-  std::vector<float> rows;  // keys.size() x row_dim
+  std::vector<SavedRows> tables;  // those of TablesOf(model.shape)
 };
 
 // Every byte is checked: kCorrupt names file, block, expected and found; kInvalid a newer format;
@@ -62,12 +67,17 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder);
 // do not go with the model's shape: it was tampered with, or put together from two.
 Result<std::vector<FittedFeature>> FeaturesOf(const SavedModel& model, const std::string& folder);
 
-// The table that the model's rows go to, under this name. Nothing updates it.
-TableSpec TableOf(const SavedModel& model, const std::string& name);
+// The names of a model's tables, where their names begin with `prefix`; the only one of a model
+// without tables of its own is called `prefix` alone.
+std::vector<std::string> TableNames(const ModelShape& shape, const std::string& prefix);
+std::vector<TableId> TableIds(std::span<const TableSpec> tables);
 
-// Creates `table`, which is TableOf the model, and fills it, each rank with its part of the rows.
-// Returns once all ranks have; every rank calls it.
-Status RestoreTable(const LoadedModel& loaded, const TableSpec& table, TableStore& store,
-                    Group& group);
+// The tables that the model's rows go to, under TableNames. Nothing updates them.
+std::vector<TableSpec> RestoredTables(const SavedModel& model, const std::string& prefix);
+
+// Creates `tables`, which are RestoredTables of the model, and fills them, each rank with its part
+// of the rows. Returns once all ranks have; every rank calls it.
+Status RestoreTables(const LoadedModel& loaded, std::span<const TableSpec> tables,
+                     TableStore& store, Group& group);
 
 }  // namespace strata

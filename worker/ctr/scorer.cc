@@ -7,18 +7,27 @@
 
 namespace strata {
 
-Scorer::Scorer(Network& network, std::span<const float> dense, TableStore& store, TableId table)
-    : network_(network), dense_(dense), store_(store), table_(table) {}
+Scorer::Scorer(Network& network, std::span<const float> dense, TableStore& store,
+               std::vector<TableId> tables)
+    : network_(network), dense_(dense), store_(store), tables_(std::move(tables)) {
+  STRATA_CHECK(tables_.size() == network.graph().spec().tables.size());
+}
 
 Status Scorer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
   Part& fresh = **part;
   STRATA_TRY(source.Next(Network::kScoreBatch, &fresh.batch));
-  FindUniqueKeys(fresh.batch.keys, &fresh.unique);
-  fresh.rows.resize(fresh.unique.keys.size() * network_.graph().row_dim());
+  const LayerGraph& graph = network_.graph();
+  FindUniqueKeys(fresh.batch, graph.table_slots(), &fresh.unique);
+  fresh.rows.resize(RowElements(graph, fresh.unique));
   if (fresh.unique.keys.empty()) return {};
   Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .sync = {}};
-  lookup.parts.push_back({.table = table_, .keys = fresh.unique.keys, .in = {}, .out = fresh.rows});
+  for (size_t table = 0; table < tables_.size(); ++table) {
+    lookup.parts.push_back(
+        {.table = tables_[table],
+         .keys = fresh.unique.of_table(table),
+         .out = RowsOfTable(graph, fresh.unique, table, std::span<float>(fresh.rows))});
+  }
   lookup_.Submit(store_, std::move(lookup), *part);
   return {};
 }

@@ -20,8 +20,9 @@ namespace strata {
 // One thread at a time.
 class Scorer {
  public:
-  // `dense` is the model's dense part and outlives the scorer.
-  Scorer(Network& network, std::span<const float> dense, TableStore& store, TableId table);
+  // `dense` is the model's dense part and outlives the scorer; `tables` are the model's.
+  Scorer(Network& network, std::span<const float> dense, TableStore& store,
+         std::vector<TableId> tables);
 
   // Reads the source to its end. `use` gets each batch with its logits; its error ends the pass.
   using Use = std::function<Status(const Batch& batch, std::span<const float> logits)>;
@@ -44,7 +45,7 @@ class Scorer {
   Network& network_;
   std::span<const float> dense_;
   TableStore& store_;
-  TableId table_;
+  std::vector<TableId> tables_;
   Pending lookup_;
 };
 

@@ -19,6 +19,7 @@ Trainer::Trainer(const TrainerOptions& options, Network& network, TableStore& st
       dense_(network.graph().parameters()),
       dense_state_(StateWidth(options.dense_optimizer, dense_.size())),
       reduced_(dense_.size() + 3) {
+  STRATA_CHECK(options_.tables.size() == network.graph().spec().tables.size());
   InitializeParameters(network_.graph(), options_.seed, dense_);
   InitialState(options_.dense_optimizer, dense_state_);
 }
@@ -88,8 +89,9 @@ Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
   Part& fresh = **part;
   STRATA_TRY(source.Next(OwnPartSize(), &fresh.batch));
-  FindUniqueKeys(fresh.batch.keys, &fresh.unique);
-  fresh.rows.resize(fresh.unique.keys.size() * network_.graph().row_dim());
+  const LayerGraph& graph = network_.graph();
+  FindUniqueKeys(fresh.batch, graph.table_slots(), &fresh.unique);
+  fresh.rows.resize(RowElements(graph, fresh.unique));
   fresh.gradients.resize(fresh.rows.size());
   return {};
 }
@@ -108,8 +110,11 @@ Status Trainer::ReadAhead(BatchSource& source, const Part& part) {
 void Trainer::SubmitLookup(const std::shared_ptr<Part>& part) {
   if (part->unique.keys.empty()) return;
   Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
-  lookup.parts.push_back(
-      {.table = options_.table, .keys = part->unique.keys, .in = {}, .out = part->rows});
+  for (size_t table = 0; table < options_.tables.size(); ++table) {
+    lookup.parts.push_back({.table = options_.tables[table],
+                            .keys = part->unique.of_table(table),
+                            .out = RowsOf(*part, part->rows, table)});
+  }
   lookup_.Submit(store_, std::move(lookup), part);
 }
 
@@ -119,20 +124,26 @@ void Trainer::SubmitHint(const std::shared_ptr<Part>& part) {
   if (part->unique.keys.empty()) return;
   Operation hint;
   hint.kind = OpKind::kPrefetch;
-  hint.parts.push_back({.table = options_.table, .keys = part->unique.keys});
+  for (size_t table = 0; table < options_.tables.size(); ++table) {
+    hint.parts.push_back({.table = options_.tables[table], .keys = part->unique.of_table(table)});
+  }
   store_.Submit(std::move(hint), [part](const Outcome&) {});
 }
 
 void Trainer::SubmitUpdate(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next) {
   Operation update{.kind = OpKind::kUpdate, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
-  TablePart& table = update.parts.emplace_back(
-      TablePart{.table = options_.table, .keys = part->unique.keys, .in = part->gradients});
-  if (!options_.fused || next->unique.keys.empty()) {
-    return update_.Submit(store_, std::move(update), part);
+  const bool is_fused = options_.fused && !next->unique.keys.empty();
+  if (is_fused) update.kind = OpKind::kUpdateLookup;
+  for (size_t table = 0; table < options_.tables.size(); ++table) {
+    TablePart& its =
+        update.parts.emplace_back(TablePart{.table = options_.tables[table],
+                                            .keys = part->unique.of_table(table),
+                                            .in = RowsOf(*part, part->gradients, table)});
+    if (!is_fused) continue;
+    its.then = next->unique.of_table(table);
+    its.out = RowsOf(*next, next->rows, table);
   }
-  update.kind = OpKind::kUpdateLookup;
-  table.then = next->unique.keys;
-  table.out = next->rows;
+  if (!is_fused) return update_.Submit(store_, std::move(update), part);
   lookup_.Submit(
       store_, std::move(update),
       std::make_shared<std::pair<std::shared_ptr<Part>, std::shared_ptr<Part>>>(part, next));

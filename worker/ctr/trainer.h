@@ -31,8 +31,8 @@ struct TrainerOptions {
   float dropout = 0;
   float l2 = 0;
   OptimizerSpec dense_optimizer;
-  TableId table{};     // exists, with the model's row_dim
-  uint64_t nonce = 0;  // random; rank 0's names the run
+  std::vector<TableId> tables;  // those of the model: each exists, with its row_dim
+  uint64_t nonce = 0;           // random; rank 0's names the run
   // One message to each lane a step, which brings gradients and asks for the next rows. Otherwise
   // two: the rows then need not wait for what an acknowledgement waits for.
   bool fused = true;
@@ -81,6 +81,9 @@ class Trainer final : public TrainingRun {
   size_t OwnPartSize() const;
   Status SkipToPosition(BatchSource& source);
   Status Read(BatchSource& source, std::shared_ptr<Part>* part);
+  std::span<float> RowsOf(const Part& part, std::vector<float>& all, size_t table) const {
+    return RowsOfTable(network_.graph(), part.unique, table, std::span<float>(all));
+  }
   // Reads what is to be read before `part` is trained.
   Status ReadAhead(BatchSource& source, const Part& part);
   void SubmitLookup(const std::shared_ptr<Part>& part);

@@ -41,17 +41,22 @@ struct Batch {
                     std::span<const uint32_t> lengths);
 };
 
-// The distinct keys of a batch, in order of first appearance.
+// The distinct keys of a batch: those of table after table, each in order of first appearance.
 struct UniqueKeys {
   std::vector<Key> keys;
-  std::vector<uint32_t> index;  // for each key of the batch, its place in `keys`
+  std::vector<size_t> begins;   // tables + 1: where those of table t begin
+  std::vector<uint32_t> index;  // for each key of the batch, its place among those of its table
   // FindUniqueKeys' own, kept so that a warm call allocates nothing.
   std::vector<uint32_t> table;
   SeededHash hash;
+  std::span<const Key> of_table(size_t number) const {
+    return std::span(keys).subspan(begins[number], begins[number + 1] - begins[number]);
+  }
   uint64_t passed = 0;  // places of other keys on the way to those of the batch; tests bound them
 };
-// At most Batch::kKeysMax keys.
-void FindUniqueKeys(const std::vector<Key>& batch_keys, UniqueKeys* unique);
+// Table t has table_slots[t] of the batch's slots, those after the slots of the tables before. The
+// batch has at most Batch::kKeysMax keys.
+void FindUniqueKeys(const Batch& batch, std::span<const uint32_t> table_slots, UniqueKeys* unique);
 
 // One rank's share of a data set, batch by batch. One thread at a time.
 class BatchSource {

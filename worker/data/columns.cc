@@ -134,6 +134,7 @@ std::string FeatureText(const FeatureSpec& feature) {
   if (feature.kind == FeatureKind::kBucketised) more = fmt::format("buckets {}", feature.buckets);
   if (feature.log) more = "log";
   if (feature.standardise) more += more.empty() ? "standardise" : ", standardise";
+  if (!feature.keys_of.empty()) more = fmt::format("keys of '{}'", feature.keys_of);
   return fmt::format("{} '{}'{}", FeatureKindName(feature.kind), feature.column,
                      more.empty() ? "" : fmt::format(" ({})", more));
 }

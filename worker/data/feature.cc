@@ -73,7 +73,7 @@ FeatureEncoder::FeatureEncoder(std::vector<FittedFeature> features, const Column
   STRATA_CHECK(features.size() == plan.feature_columns.size());
   for (size_t i = 0; i < features.size(); ++i) {
     const FeatureSpec& spec = features[i].spec;
-    const uint64_t salt = FeatureSalt(spec.column, spec.kind);
+    const uint64_t salt = FeatureSalt(spec);
     std::vector<Column>& columns = spec.kind == FeatureKind::kNumeric ? dense_ : slots_;
     columns.push_back({std::move(features[i]), plan.feature_columns[i], salt});
   }

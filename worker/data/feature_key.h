@@ -14,6 +14,8 @@ namespace strata {
 // What the keys of one column's values are derived from: equal texts in two columns, or under two
 // kinds, have two keys.
 uint64_t FeatureSalt(std::string_view column, FeatureKind kind);
+// That of its column, or of the one whose keys it has.
+uint64_t FeatureSalt(const FeatureSpec& feature);
 
 // Of a value that is missing.
 Key MissingKey(uint64_t salt);

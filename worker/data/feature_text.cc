@@ -30,6 +30,8 @@ Json ToJson(const FittedFeature& feature) {
   } else if (spec.kind == FeatureKind::kBucketised) {
     json["buckets"] = spec.buckets;
     json["boundaries"] = feature.boundaries;
+  } else if (!spec.keys_of.empty()) {
+    json["keys_of"] = spec.keys_of;
   }
   return json;
 }
@@ -87,6 +89,16 @@ Status ReadBucketised(const Json& json, FittedFeature* feature) {
   return Status::Ok();
 }
 
+Status ReadCategorical(const Json& json, FittedFeature* feature) {
+  if (!json.contains("keys_of")) return CheckMembers(json, {"column", "kind"});
+  STRATA_TRY(CheckMembers(json, {"column", "kind", "keys_of"}));
+  if (!json["keys_of"].is_string() || json["keys_of"].get_ref<const std::string&>().empty()) {
+    return Corrupt("'keys_of' must be the name of a column");
+  }
+  feature->spec.keys_of = json["keys_of"].get<std::string>();
+  return {};
+}
+
 Result<FittedFeature> FromJson(const Json& json) {
   if (!json.is_object() || !json.contains("column") || !json["column"].is_string() ||
       !json.contains("kind") || !json["kind"].is_string()) {
@@ -103,7 +115,7 @@ Result<FittedFeature> FromJson(const Json& json) {
     STRATA_TRY(ReadBucketised(json, &feature));
   } else if (kind == FeatureKindName(FeatureKind::kCategorical)) {
     feature.spec.kind = FeatureKind::kCategorical;
-    STRATA_TRY(CheckMembers(json, {"column", "kind"}));
+    STRATA_TRY(ReadCategorical(json, &feature));
   } else {
     return Corrupt(fmt::format("unknown kind '{}'", kind));
   }

@@ -104,7 +104,7 @@ std::string TextCounts::ToCsv() const {
   std::string csv = "column,text,key,rows\n";
   for (size_t feature = 0; feature < counts_.size(); ++feature) {
     const std::string& column = features_[feature].column;
-    const uint64_t salt = FeatureSalt(column, FeatureKind::kCategorical);
+    const uint64_t salt = FeatureSalt(features_[feature]);
     for (const auto& [text, rows] : counts_[feature]) {
       fmt::format_to(std::back_inserter(csv), "{},{},{},{}\n", CsvField(column), CsvField(text),
                      text.empty() ? MissingKey(salt) : TextKey(salt, text), rows);

@@ -151,6 +151,12 @@ Status ReadFeature(const Settings& element, std::vector<FeatureSpec>* features) 
   if (element.TextList("columns").empty()) {
     return WrongFeature(element, "columns", "is empty: name at least one column");
   }
+  feature.keys_of = element.Text("keys_of");
+  if (!feature.keys_of.empty() && feature.kind != FeatureKind::kCategorical) {
+    return WrongFeature(element, "keys_of",
+                        fmt::format("is for kind = \"categorical\"; this is a {} feature",
+                                    FeatureKindName(feature.kind)));
+  }
   for (const std::string& column : element.TextList("columns")) {
     feature.column = column;
     const bool twice = std::ranges::any_of(*features, [&](const FeatureSpec& other) {
@@ -211,6 +217,23 @@ Status ReadSparse(const Settings& settings, JobConfig* job) {
   return ReadLabelTexts(settings, &job->data);
 }
 
+// Keys come from a categorical column that has keys of its own.
+Status CheckKeysOf(const Settings& settings, const std::vector<FeatureSpec>& features) {
+  for (const Settings& element : settings.Repeated("feature")) {
+    const std::string& source = element.Text("keys_of");
+    if (source.empty()) continue;
+    const bool has_keys = std::ranges::any_of(features, [&](const FeatureSpec& feature) {
+      return feature.column == source && feature.kind == FeatureKind::kCategorical &&
+             feature.keys_of.empty();
+    });
+    if (has_keys) continue;
+    return WrongFeature(
+        element, "keys_of",
+        fmt::format("is '{}': expected another categorical column, without keys_of", source));
+  }
+  return {};
+}
+
 Status ReadFeatures(const Settings& settings, const std::string& file, DataSpec* data) {
   for (const Settings& element : settings.Repeated("feature")) {
     STRATA_TRY(ReadFeature(element, &data->features));
@@ -224,7 +247,7 @@ Status ReadFeatures(const Settings& settings, const std::string& file, DataSpec*
   if (data->features.empty()) {
     return Invalid(fmt::format("{}: there is no [[feature]]: the model needs an input", file));
   }
-  return Status::Ok();
+  return CheckKeysOf(settings, data->features);
 }
 
 }  // namespace

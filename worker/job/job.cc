@@ -11,6 +11,7 @@
 #include "worker/job/config_look.h"
 #include "worker/job/data_settings.h"
 #include "worker/job/layer_settings.h"
+#include "worker/job/table_settings.h"
 #include "worker/job/tree_settings.h"
 #include "worker/job/wrong_setting.h"
 #include "worker/model/model_shape.h"
@@ -293,6 +294,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   }
   STRATA_TRY(ReadModel(settings, &job));
   STRATA_TRY(ReadCompute(settings, &job));
+  STRATA_TRY(ReadTables(settings, &job));
   job.batch_size = CountOf(settings, "train.batch_size");
   job.epochs = CountOf(settings, "train.epochs");
   job.shuffle_rows = CountOf(settings, "train.shuffle_rows");

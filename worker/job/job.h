@@ -64,8 +64,10 @@ struct JobConfig {
   uint32_t cross_layers = 0;
   uint32_t cross_rank = 0;
   std::vector<LayerSpec> layers;  // of ModelKind::kLayers
-  float dropout = 0;              // share of hidden units dropped while training
-  float l2 = 0;                   // penalty: the loss gains l2 / 2 * the sum of squares
+  // Of the slots, from the first to the last; empty: all in one, without a name.
+  std::vector<GraphTable> tables;
+  float dropout = 0;  // share of hidden units dropped while training
+  float l2 = 0;       // penalty: the loss gains l2 / 2 * the sum of squares
 
   OptimizerSpec sparse_optimizer;
   InitializerSpec sparse_initializer;

@@ -2,6 +2,7 @@
 #include "storage/optimizer_fields.h"
 #include "worker/job/job.h"
 #include "worker/job/layer_settings.h"
+#include "worker/job/table_settings.h"
 #include "worker/job/tree_settings.h"
 
 namespace strata {
@@ -252,6 +253,9 @@ constexpr Setting kFeatureRows[] = {
         "For bucketised features: how many buckets at most, cut so that each holds about as many "
         "rows of data.train. Missing numbers have a bucket of their own.",
         2, 65536),
+    Row("keys_of", kText, "",
+        "For categorical features: another categorical column whose texts name the same things. "
+        "Equal texts in both columns then have one key, and one row. Empty: keys of their own."),
 };
 
 }  // namespace
@@ -264,6 +268,10 @@ const SettingsTable& JobSettingsTable() {
   }();
   static const RepeatedSection sections[] = {
       {"feature", "Inputs of the model, in order. A column may serve several kinds.", kFeatureRows},
+      {"table",
+       "Rows of some features, with vectors of their own length. Features that no table names are "
+       "in one called embedding. Without a table, all features are in one.",
+       TableSettingRows()},
       {"layer",
        "Of model.kind = \"layers\": the layers of the network. The last one gives the logit.",
        LayerSettingRows()}};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWidthMax = 65536;
 
-constexpr Setting kRows[] = {
+constexpr Setting kLayerRows[] = {
     {.key = "name",
      .default_value = "",
      .help = "The layer's name, by which others take what it gives."},
@@ -128,7 +128,7 @@ Status AddLinear(const Settings& section, const LayerSpec& whole, std::vector<La
 
 }  // namespace
 
-std::span<const Setting> LayerSettingRows() { return kRows; }
+std::span<const Setting> LayerSettingRows() { return kLayerRows; }
 
 Result<std::vector<LayerSpec>> ReadLayers(const Settings& settings) {
   std::vector<LayerSpec> layers;

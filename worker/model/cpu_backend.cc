@@ -48,13 +48,34 @@ FmShape FmOf(size_t samples, uint32_t vectors, const Columns& x) {
   return {.samples = samples, .slots = vectors, .dim = x.width / vectors, .stride = x.stride};
 }
 
-PoolShape PoolOf(const LayerGraph& graph, const Batch& batch, size_t stride) {
+PoolShape PoolOf(const LayerGraph& graph, size_t table, const Batch& batch, size_t stride) {
+  const GraphTable& its = graph.spec().tables[table];
   return {.samples = batch.samples,
-          .slots = batch.slots,
-          .row_dim = graph.row_dim(),
+          .slots = its.slots,
+          .row_dim = graph.row_dim(table),
           .first = graph.has_key_weights() ? size_t{1} : size_t{0},
-          .dim = graph.spec().embedding_dim,
-          .stride = stride};
+          .dim = its.dim,
+          .stride = stride,
+          .batch_slots = batch.slots,
+          .first_slot = graph.table_places()[table].first_slot};
+}
+
+// The vectors of a table.
+Columns VectorsOf(const LayerGraph& graph, size_t table, const Columns& embeddings) {
+  const GraphTable& its = graph.spec().tables[table];
+  return embeddings.From(graph.table_places()[table].column, size_t{its.slots} * its.dim);
+}
+
+// Calls visit(i, k) for each key k of the sample i that is of the table.
+template <typename Visit>
+void ForEachKey(const LayerGraph& graph, size_t table, const Batch& batch, size_t samples,
+                const Visit& visit) {
+  const uint32_t first = graph.table_places()[table].first_slot;
+  const uint32_t slots = graph.spec().tables[table].slots;
+  for (size_t i = 0; i < samples; ++i) {
+    const size_t bag = i * batch.slots + first;
+    for (uint32_t k = batch.offsets[bag]; k < batch.offsets[bag + slots]; ++k) visit(i, k);
+  }
 }
 
 }  // namespace
@@ -68,15 +89,33 @@ void CpuBackend::Set(const LayerGraph& graph, const NetworkInput& input,
 
 void CpuBackend::Pool(const Columns& embeddings) const {
   const Batch& batch = input_->batch;
-  PoolForward(kCpu, PoolOf(*graph_, batch, embeddings.stride), batch.offsets, input_->unique.index,
-              input_->rows, All(batch.samples, embeddings), batch.key_weights);
+  for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
+    const Columns to = VectorsOf(*graph_, table, embeddings);
+    PoolForward(kCpu, PoolOf(*graph_, table, batch, to.stride), batch.offsets, input_->unique.index,
+                RowsOf(table), All(batch.samples, to), batch.key_weights);
+  }
 }
 
 void CpuBackend::PoolBack(const Columns& dembeddings) const {
   const Batch& batch = input_->batch;
-  PoolBackward(kCpu, PoolOf(*graph_, batch, dembeddings.stride), batch.offsets,
-               input_->unique.index, All(batch.samples, dembeddings), gradients_->rows,
-               batch.key_weights);
+  for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
+    const Columns from = VectorsOf(*graph_, table, dembeddings);
+    PoolBackward(kCpu, PoolOf(*graph_, table, batch, from.stride), batch.offsets,
+                 input_->unique.index, All(batch.samples, from), RowGradientsOf(table),
+                 batch.key_weights);
+  }
+}
+
+void CpuBackend::PenaliseRows(float l2) const {
+  for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
+    const std::span<const float> rows = RowsOf(table);
+    const std::span<float> gradients = RowGradientsOf(table);
+    const size_t row_dim = graph_->row_dim(table);
+    ForEachKey(*graph_, table, input_->batch, input_->batch.samples, [&](size_t, uint32_t k) {
+      const size_t row = input_->unique.index[k] * row_dim;
+      for (size_t d = 0; d < row_dim; ++d) gradients[row + d] += l2 * rows[row + d];
+    });
+  }
 }
 
 void CpuBackend::Clear(Buffer* buffer) const { std::ranges::fill(buffer->all(), 0.0F); }
@@ -276,17 +315,18 @@ Status CpuBackend::LayerNormBack(size_t samples, const Columns& x,
 void CpuBackend::Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const {
   const Batch& batch = input_->batch;
   const std::span<const float> weights = Weights(parameters.weights);
-  for (size_t i = 0; i < samples; ++i) {
-    float logit = Weights(parameters.biases)[0];
-    if (i < batch.samples) {
-      const uint32_t end = batch.offsets[(i + 1) * batch.slots];
-      for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
-        logit += batch.WeightOf(k) * input_->rows[input_->unique.index[k] * graph_->row_dim()];
-      }
-      const float* features = batch.dense.data() + i * batch.dense_width;
-      for (size_t d = 0; d < batch.dense_width; ++d) logit += weights[d] * features[d];
-    }
-    y.data[i * y.stride] = logit;
+  const size_t there = std::min(samples, batch.samples);
+  for (size_t i = 0; i < samples; ++i) y.data[i * y.stride] = Weights(parameters.biases)[0];
+  for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
+    const std::span<const float> rows = RowsOf(table);
+    const size_t row_dim = graph_->row_dim(table);
+    ForEachKey(*graph_, table, batch, there, [&](size_t i, uint32_t k) {
+      y.data[i * y.stride] += batch.WeightOf(k) * rows[input_->unique.index[k] * row_dim];
+    });
+  }
+  for (size_t i = 0; i < there; ++i) {
+    const float* features = batch.dense.data() + i * batch.dense_width;
+    for (size_t d = 0; d < batch.dense_width; ++d) y.data[i * y.stride] += weights[d] * features[d];
   }
 }
 
@@ -295,13 +335,16 @@ void CpuBackend::WideBack(size_t /*samples*/, const LayerParameters& parameters,
   const Batch& batch = input_->batch;
   const std::span<float> dweights = GradientOf(parameters.weights);
   float& dbias = GradientOf(parameters.biases)[0];
+  for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
+    const std::span<float> rows = RowGradientsOf(table);
+    const size_t row_dim = graph_->row_dim(table);
+    ForEachKey(*graph_, table, batch, batch.samples, [&](size_t i, uint32_t k) {
+      rows[input_->unique.index[k] * row_dim] += batch.WeightOf(k) * dy.data[i * dy.stride];
+    });
+  }
   for (size_t i = 0; i < batch.samples; ++i) {
     const float dlogit = dy.data[i * dy.stride];
     dbias += dlogit;
-    const uint32_t end = batch.offsets[(i + 1) * batch.slots];
-    for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
-      gradients_->rows[input_->unique.index[k] * graph_->row_dim()] += batch.WeightOf(k) * dlogit;
-    }
     const float* features = batch.dense.data() + i * batch.dense_width;
     for (size_t d = 0; d < batch.dense_width; ++d) dweights[d] += dlogit * features[d];
   }

@@ -54,6 +54,8 @@ class CpuBackend {
   void Pool(const Columns& embeddings) const;
   // Adds the embeddings' gradient to the rows'.
   void PoolBack(const Columns& dembeddings) const;
+  // Adds l2 times a row to its gradient, once for each appearance in the batch.
+  void PenaliseRows(float l2) const;
 
   // Makes the buffer a matrix of samples x width. is_of_logit: GraphValue.
   Status Resize(size_t samples, size_t width, bool /*is_of_logit*/, Buffer* buffer) const {
@@ -121,6 +123,12 @@ class CpuBackend {
  private:
   std::span<const float> Weights(const ParameterRange& range) const {
     return input_->parameters.subspan(range.at, range.count);
+  }
+  std::span<const float> RowsOf(size_t table) const {
+    return RowsOfTable(*graph_, input_->unique, table, input_->rows);
+  }
+  std::span<float> RowGradientsOf(size_t table) const {
+    return RowsOfTable(*graph_, input_->unique, table, gradients_->rows);
   }
   std::span<float> GradientOf(const ParameterRange& range) const {
     return gradients_->parameters.subspan(range.at, range.count);

@@ -89,12 +89,7 @@ void CpuNetwork::FillInputs(const NetworkInput& input, size_t samples) {
 // Rows count once for each appearance, biases not at all.
 void CpuNetwork::AddPenalties(const NetworkInput& input, float l2,
                               const NetworkGradients& gradients) const {
-  const size_t row_dim = graph_.row_dim();
-  for (const uint32_t row : input.unique.index) {
-    for (size_t d = 0; d < row_dim; ++d) {
-      gradients.rows[row * row_dim + d] += l2 * input.rows[row * row_dim + d];
-    }
-  }
+  backend_.PenaliseRows(l2);
   const float scale = l2 * static_cast<float>(input.batch.samples);
   const auto penalise = [&](const ParameterRange& range) {
     for (size_t i = range.at; i < range.end(); ++i) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/optim/apply.h"
@@ -50,6 +52,12 @@ GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGra
 }
 
 Status GpuBackend::Make() {
+  if (graph_.spec().tables.size() != 1) {
+    return Invalid(
+        fmt::format("a network of {} tables: on a GPU it has one: use compute.device = "
+                    "\"cpu\"",
+                    graph_.spec().tables.size()));
+  }
   STRATA_ASSIGN(gemm_, MakeGpuGemm(exec_, precision_));
   size_t widest = 1;
   for (const GraphValue& value : graph_.values()) widest = std::max<size_t>(widest, value.width);
@@ -157,7 +165,7 @@ Status GpuBackend::SetBatch(const GpuBatch& batch, size_t samples) {
   STRATA_TRY(losses_.ReserveFor<double>(samples + 1));
   batch_ = {.samples = batch.samples(),
             .slots = batch.slots(),
-            .dim = graph_.spec().embedding_dim,
+            .dim = graph_.spec().tables[0].dim,
             .has_weight = graph_.has_key_weights(),
             .offsets = batch.offsets(),
             .key_weights = batch.key_weights()};

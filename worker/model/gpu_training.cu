@@ -87,7 +87,7 @@ class LocalGpuTraining final : public GpuTraining {
 
 Status LocalGpuTraining::ForwardRows() {
   const GpuBatch& batch = batches_[current_];
-  const size_t row_dim = graph_.row_dim();
+  const size_t row_dim = graph_.row_dim(0);
   const GpuColumns embeddings = executor_.Value(LayerGraph::kEmbeddings);
   GpuColumns out = embeddings;
   rows_ = {};

@@ -89,23 +89,12 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
   LayerGraph graph;
   graph.spec_ = std::move(spec);
   const GraphSpec& given = graph.spec_;
-  const uint64_t factors = uint64_t{given.slots} * given.embedding_dim;
-  if (factors > kWidthMax || given.dense_width > kWidthMax) {
-    return Invalid(fmt::format(
-        "a graph of {} slots of {} elements and {} dense features: expected at most {} elements of "
-        "each a sample",
-        given.slots, given.embedding_dim, given.dense_width, kWidthMax));
-  }
   if (given.layers.empty()) return Invalid("a graph without layers: the last one gives the logit");
   if (given.layers.size() > kLayersMax) {
     return Invalid(
         fmt::format("a graph of {} layers: expected at most {}", given.layers.size(), kLayersMax));
   }
-  graph.values_ = {{.name = kDenseInput, .width = given.dense_width, .root = kDense},
-                   {.name = kEmbeddingsInput,
-                    .width = static_cast<uint32_t>(factors),
-                    .root = kEmbeddings,
-                    .vectors = std::max(given.slots, 1U)}};
+  STRATA_TRY(graph.AddInputs());
   for (const LayerSpec& layer : given.layers) STRATA_TRY(graph.Add(layer));
   if (graph.parameters_ > kParametersMax) {
     return Invalid(
@@ -133,11 +122,53 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
       return WrongLayer(layer.spec, "no other layer takes what it gives");
     }
   }
-  graph.has_embeddings_ = uses[kEmbeddings] > 0;
+  graph.has_embeddings_ = false;
+  for (uint32_t value = kEmbeddings; value < graph.layers_[0].output; ++value) {
+    graph.has_embeddings_ = graph.has_embeddings_ || uses[value] > 0;
+  }
   graph.PlaceConcatenated();
   graph.PlaceSlices();
   graph.FindLogitParts(uses);
   return graph;
+}
+
+// Dense features, all vectors, and those of each table with a name, which are columns of them.
+Status LayerGraph::AddInputs() {
+  uint64_t slots = 0;
+  uint64_t width = 0;
+  bool is_even = true;
+  for (const GraphTable& table : spec_.tables) {
+    table_slots_.push_back(table.slots);
+    table_places_.push_back({static_cast<uint32_t>(slots), static_cast<uint32_t>(width)});
+    slots += table.slots;
+    width += uint64_t{table.slots} * table.dim;
+    is_even = is_even && table.dim == spec_.tables[0].dim;
+    if (slots > kWidthMax || width > kWidthMax) break;
+  }
+  if (slots > kWidthMax || width > kWidthMax || spec_.dense_width > kWidthMax) {
+    return Invalid(
+        fmt::format("a graph of {} tables and {} dense features: expected at most {} elements a "
+                    "sample of their "
+                    "vectors, and as many dense ones",
+                    spec_.tables.size(), spec_.dense_width, kWidthMax));
+  }
+  slots_ = static_cast<uint32_t>(slots);
+  values_ = {{.name = kDenseInput, .width = spec_.dense_width, .root = kDense},
+             {.name = kEmbeddingsInput,
+              .width = static_cast<uint32_t>(width),
+              .root = kEmbeddings,
+              .vectors = is_even ? std::max(slots_, 1U) : 1}};
+  for (const GraphTable& table : spec_.tables) {
+    if (table.name.empty()) continue;
+    if (std::ranges::count(values_, table.name, &GraphValue::name) > 0) {
+      return Invalid(fmt::format("table '{}': its name is taken", table.name));
+    }
+    values_.push_back({.name = table.name,
+                       .width = table.slots * table.dim,
+                       .root = static_cast<uint32_t>(values_.size()),
+                       .vectors = std::max(table.slots, 1U)});
+  }
+  return {};
 }
 
 Status LayerGraph::Add(const LayerSpec& layer) {
@@ -150,7 +181,8 @@ Status LayerGraph::Add(const LayerSpec& layer) {
     const auto found = std::ranges::find(values_, name, &GraphValue::name);
     if (found == values_.end()) {
       const bool is_later = std::ranges::count(spec_.layers, name, &LayerSpec::name) > 0;
-      return WrongLayer(layer, fmt::format("input '{}' is neither {}, {} nor an earlier layer{}",
+      return WrongLayer(layer, fmt::format("input '{}' is neither {}, {}, a table nor an earlier "
+                                           "layer{}",
                                            name, kDenseInput, kEmbeddingsInput,
                                            is_later ? ": it comes later, and layers may not form a "
                                                       "cycle"
@@ -325,6 +357,9 @@ void LayerGraph::PlaceParameters(GraphLayer* layer) {
 void LayerGraph::PlaceConcatenated() {
   std::vector<bool> is_placed(values_.size());
   is_placed[kDense] = true;
+  for (uint32_t table = kEmbeddings + 1; table < layers_[0].output; ++table) {
+    is_placed[table] = true;
+  }
   for (const GraphLayer& layer : layers_) {
     if (layer.spec.kind == LayerKind::kSlice) is_placed[layer.output] = true;
   }
@@ -345,7 +380,15 @@ void LayerGraph::PlaceConcatenated() {
   }
 }
 
+// Values that are columns of others: those of tables and of slices.
 void LayerGraph::PlaceSlices() {
+  uint32_t value = kEmbeddings;
+  for (size_t table = 0; table < spec_.tables.size(); ++table) {
+    if (spec_.tables[table].name.empty()) continue;
+    ++value;
+    values_[value].root = values_[kEmbeddings].root;
+    values_[value].column = values_[kEmbeddings].column + table_places_[table].column;
+  }
   for (const GraphLayer& layer : layers_) {
     if (layer.spec.kind != LayerKind::kSlice) continue;
     const GraphValue& whole = values_[layer.inputs[0]];
@@ -359,7 +402,7 @@ void LayerGraph::FindLogitParts(const std::vector<uint32_t>& uses) {
   values_[last.output].is_of_logit = true;
   if (last.spec.kind != LayerKind::kAdd) return;
   for (const uint32_t input : last.inputs) {
-    const bool is_input = input == kDense || input == kEmbeddings;
+    const bool is_input = input < layers_[0].output;
     const bool is_whole = values_[input].root == input;  // and no slice of another value
     if (!is_input && is_whole && uses[input] == 1) values_[input].is_of_logit = true;
   }
@@ -373,13 +416,17 @@ std::string LayerGraph::ToText() const {
     text += fmt::format("{:<16} {:<15} {:>8} {:>12}  {}\n", name, kind, width, parameters, inputs);
   };
   line(kDenseInput, "input", spec_.dense_width, 0, "");
-  line(kEmbeddingsInput, "input", WidthOf(kEmbeddings), 0,
-       fmt::format("{} slots of {}", spec_.slots, spec_.embedding_dim));
+  line(kEmbeddingsInput, "input", WidthOf(kEmbeddings), 0, "");
+  for (size_t table = 0; table < spec_.tables.size(); ++table) {
+    const GraphTable& its = spec_.tables[table];
+    line(its.name, "table", its.slots * its.dim, 0,
+         fmt::format("{} slots of {}, rows of {}", its.slots, its.dim, row_dim(table)));
+  }
   for (const GraphLayer& layer : layers_) {
     line(layer.spec.name, LayerKindName(layer.spec.kind), WidthOf(layer.output),
          layer.parameters.count(), fmt::format("{}", fmt::join(layer.spec.inputs, ", ")));
   }
-  return text + fmt::format("{} parameters; a key's row has {} elements\n", parameters_, row_dim());
+  return text + fmt::format("{} parameters\n", parameters_);
 }
 
 }  // namespace strata

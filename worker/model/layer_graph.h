@@ -57,7 +57,7 @@ std::string LayerKindNames(std::string_view between);
 
 // The names of what a graph starts with.
 inline constexpr const char* kDenseInput = "dense";            // samples x dense_width
-inline constexpr const char* kEmbeddingsInput = "embeddings";  // samples x (slots x embedding_dim)
+inline constexpr const char* kEmbeddingsInput = "embeddings";  // samples x all slots' vectors
 
 struct LayerSpec {
   std::string name;
@@ -77,11 +77,25 @@ struct LayerSpec {
   }
 };
 
-struct GraphSpec {
+// Slots whose keys are rows of one table.
+struct GraphTable {
+  std::string name = {};  // layers take its vectors by this name; "": by kEmbeddingsInput alone
   uint32_t slots = 0;
-  uint32_t embedding_dim = 0;  // elements of a slot's vector
+  uint32_t dim = 0;  // elements of a slot's vector
+
+  friend bool operator==(const GraphTable&, const GraphTable&) = default;
+};
+
+struct GraphSpec {
+  std::vector<GraphTable> tables = {};  // of the batch's slots, from the first to the last
   uint32_t dense_width = 0;
   std::vector<LayerSpec> layers = {};  // the last one gives the logit
+};
+
+// Where a table's slots and vectors stand.
+struct TablePlace {
+  uint32_t first_slot = 0;  // of the batch
+  uint32_t column = 0;      // of the embeddings
 };
 
 // Some of the flat vector of parameters.
@@ -134,7 +148,7 @@ class LayerGraph {
   static constexpr uint32_t kWidthMax = uint32_t{1} << 24;  // of a value
   // Parameters of a network: 8 GiB, and the gradients and the optimizer's state besides.
   static constexpr size_t kParametersMax = size_t{1} << 31;
-  // Values of these numbers are there whether or not a layer takes them.
+  // Values of these numbers are there whether or not a layer takes them. Those of tables follow.
   static constexpr uint32_t kDense = 0;
   static constexpr uint32_t kEmbeddings = 1;
 
@@ -143,9 +157,16 @@ class LayerGraph {
   const std::vector<GraphValue>& values() const { return values_; }
   uint32_t output() const { return layers_.back().output; }
   size_t parameters() const { return parameters_; }
+  uint32_t slots() const { return slots_; }
+  // By table, as the spec has them.
+  const std::vector<uint32_t>& table_slots() const { return table_slots_; }
+  const std::vector<TablePlace>& table_places() const { return table_places_; }
   // Whether a key's row begins with a single weight, before its vector.
   bool has_key_weights() const { return has_key_weights_; }
-  uint32_t row_dim() const { return spec_.embedding_dim + (has_key_weights_ ? 1 : 0); }
+  // Elements of a row of this table.
+  uint32_t row_dim(size_t table) const {
+    return spec_.tables[table].dim + (has_key_weights_ ? 1 : 0);
+  }
   // Whether any layer takes the embeddings.
   bool has_embeddings() const { return has_embeddings_; }
 
@@ -153,6 +174,7 @@ class LayerGraph {
   std::string ToText() const;
 
  private:
+  Status AddInputs();
   Status Add(const LayerSpec& layer);
   Status Shape(GraphLayer* layer, GraphValue* output);
   void ShapeConcat(const GraphLayer& layer, GraphValue* output) const;
@@ -164,6 +186,9 @@ class LayerGraph {
   uint32_t WidthOf(uint32_t value) const { return values_[value].width; }
 
   GraphSpec spec_;
+  uint32_t slots_ = 0;
+  std::vector<uint32_t> table_slots_;
+  std::vector<TablePlace> table_places_;
   std::vector<GraphLayer> layers_;
   std::vector<GraphValue> values_;
   size_t parameters_ = 0;

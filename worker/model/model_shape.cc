@@ -16,9 +16,8 @@ constexpr uint32_t kHiddenWidthMax = 65536;
 class Layers {
  public:
   explicit Layers(const ModelShape& shape)
-      : spec_{.slots = static_cast<uint32_t>(shape.slots),
-              .embedding_dim = shape.embedding_dim,
-              .dense_width = static_cast<uint32_t>(shape.dense_width)} {}
+      : has_slots_(shape.slots > 0),
+        spec_{.tables = TablesOf(shape), .dense_width = static_cast<uint32_t>(shape.dense_width)} {}
 
   // Returns the layer's name.
   std::string Add(LayerSpec layer) {
@@ -47,13 +46,14 @@ class Layers {
   // Embeddings and dense features, or those of both that there are.
   std::string AddInputs() {
     std::vector<std::string> inputs;
-    if (spec_.slots > 0) inputs.emplace_back(kEmbeddingsInput);
+    if (has_slots_) inputs.emplace_back(kEmbeddingsInput);
     if (spec_.dense_width > 0) inputs.emplace_back(kDenseInput);
     return AddConcat("inputs", std::move(inputs));
   }
   GraphSpec Take() { return std::move(spec_); }
 
  private:
+  bool has_slots_;
   GraphSpec spec_;
 };
 
@@ -175,6 +175,39 @@ Status ValidateWidths(const ModelShape& shape) {
   return {};
 }
 
+// Kinds that multiply vectors with each other need equal ones.
+bool NeedsEqualDims(ModelKind kind) {
+  return kind == ModelKind::kFm || kind == ModelKind::kDeepFm || kind == ModelKind::kDlrm;
+}
+
+Status ValidateTables(const ModelShape& shape) {
+  const char* const name = ModelKindName(shape.kind);
+  if (shape.tables.empty()) return {};
+  if (!WidthsOf(shape.kind).embedding_dim) {
+    return Invalid(fmt::format("a {} model with tables: it has no vectors", name));
+  }
+  uint64_t slots = 0;
+  for (const GraphTable& table : shape.tables) {
+    slots += table.slots;
+    if (table.slots == 0 || table.dim == 0 || table.dim >= RowSchema::kDimMax) {
+      return Invalid(fmt::format(
+          "table '{}': {} features of {} elements: expected 1 feature or more, of 1 to {} elements",
+          table.name, table.slots, table.dim, RowSchema::kDimMax - 1));
+    }
+    if (NeedsEqualDims(shape.kind) && table.dim != shape.embedding_dim) {
+      return Invalid(
+          fmt::format("table '{}': dim is {}: expected model.embedding_dim, {}, as a {} model "
+                      "multiplies vectors "
+                      "of all features with each other",
+                      table.name, table.dim, shape.embedding_dim, name));
+    }
+  }
+  if (slots != shape.slots) {
+    return Invalid(fmt::format("tables of {} slots: expected the model's {}", slots, shape.slots));
+  }
+  return {};
+}
+
 }  // namespace
 
 ModelWidths WidthsOf(ModelKind kind) {
@@ -200,6 +233,7 @@ ModelWidths WidthsOf(ModelKind kind) {
 
 Status ValidateModelShape(const ModelShape& shape) {
   STRATA_TRY(ValidateWidths(shape));
+  STRATA_TRY(ValidateTables(shape));
   if (shape.slots > kInputsMax || shape.dense_width > kInputsMax) {
     return Invalid(
         fmt::format("a model of {} slots and {} dense features: expected at most {} each",
@@ -237,8 +271,14 @@ Status ValidateModelShape(const ModelShape& shape) {
 }
 
 size_t CrossWidthOf(const ModelShape& shape) {
-  const size_t dense = shape.bottom.empty() ? shape.dense_width : shape.bottom.back();
-  return shape.slots * shape.embedding_dim + dense;
+  size_t width = shape.bottom.empty() ? shape.dense_width : shape.bottom.back();
+  for (const GraphTable& table : TablesOf(shape)) width += size_t{table.slots} * table.dim;
+  return width;
+}
+
+std::vector<GraphTable> TablesOf(const ModelShape& shape) {
+  if (!shape.tables.empty()) return shape.tables;
+  return {{.slots = static_cast<uint32_t>(shape.slots), .dim = shape.embedding_dim}};
 }
 
 LayerGraph GraphOf(const ModelShape& shape) {
@@ -246,8 +286,6 @@ LayerGraph GraphOf(const ModelShape& shape) {
   STRATA_CHECK(graph.ok());
   return std::move(graph).value();
 }
-
-uint32_t RowDimOf(const ModelShape& shape) { return GraphOf(shape).row_dim(); }
 
 InitializerSpec InitializerOf(const ModelShape& shape, const InitializerSpec& asked) {
   return shape.kind == ModelKind::kLogistic ? InitializerSpec{} : asked;

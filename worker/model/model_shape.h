@@ -22,6 +22,8 @@ struct ModelShape {
   uint32_t cross_layers = 0;           // of kDcn and kDcnV2
   uint32_t cross_rank = 0;             // of kDcnV2
   std::vector<LayerSpec> layers = {};  // of kLayers
+  // Of the slots, from the first to the last. Empty: one table, whose vectors have embedding_dim.
+  std::vector<GraphTable> tables = {};
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
@@ -46,8 +48,8 @@ size_t CrossWidthOf(const ModelShape& shape);
 // The layers of the model; of a shape that is valid.
 LayerGraph GraphOf(const ModelShape& shape);
 
-// Elements of a key's row.
-uint32_t RowDimOf(const ModelShape& shape);
+// The tables of the model's rows, one at least.
+std::vector<GraphTable> TablesOf(const ModelShape& shape);
 
 // Says how the model's rows begin: as `asked` by the user, but single weights begin at 0.
 InitializerSpec InitializerOf(const ModelShape& shape, const InitializerSpec& asked);

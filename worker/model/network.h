@@ -13,13 +13,22 @@
 
 namespace strata {
 
-// What a pass works on. Row i of `rows` belongs to unique.keys[i].
+// What a pass works on. `rows` has the row of each of unique.keys, in their order: a row of table t
+// has graph.row_dim(t) elements.
 struct NetworkInput {
   const Batch& batch;
   const UniqueKeys& unique;
-  std::span<const float> rows;        // unique.keys.size() x row_dim
+  std::span<const float> rows;        // RowElements(graph, unique)
   std::span<const float> parameters;  // LayerGraph::parameters()
 };
+
+// How many numbers the rows of these keys have in all.
+size_t RowElements(const LayerGraph& graph, const UniqueKeys& unique);
+// Of those, the rows of one table.
+std::span<const float> RowsOfTable(const LayerGraph& graph, const UniqueKeys& unique, size_t table,
+                                   std::span<const float> rows);
+std::span<float> RowsOfTable(const LayerGraph& graph, const UniqueKeys& unique, size_t table,
+                             std::span<float> rows);
 
 // What training adds to the bare function.
 struct Regularisation {

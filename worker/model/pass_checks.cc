@@ -5,12 +5,12 @@
 namespace strata {
 
 void CheckBatch(const LayerGraph& graph, const Batch& batch) {
-  STRATA_CHECK(batch.slots == graph.spec().slots && batch.dense_width == graph.spec().dense_width);
+  STRATA_CHECK(batch.slots == graph.slots() && batch.dense_width == graph.spec().dense_width);
 }
 
 void CheckInput(const LayerGraph& graph, const NetworkInput& input) {
   CheckBatch(graph, input.batch);
-  STRATA_CHECK(input.rows.size() == input.unique.keys.size() * graph.row_dim());
+  STRATA_CHECK(input.rows.size() == RowElements(graph, input.unique));
   STRATA_CHECK(input.parameters.size() == graph.parameters());
 }
 

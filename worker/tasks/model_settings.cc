@@ -55,6 +55,13 @@ Status CheckModelSettings(const JobConfig& job, const SavedModel& model,
         "model's value, or name another model (output.model)",
         origin->second, setting.key, setting.given, folder, setting.held));
   }
+  if (!job.tables.empty() && job.tables != model.shape.tables) {
+    return Invalid(
+        fmt::format("{}: the job's [[table]]s differ from those of the model in {}: give the "
+                    "tables that it was "
+                    "trained with, or name another model (output.model)",
+                    job.file, folder));
+  }
   if (!job.layers.empty() && job.layers != model.shape.layers) {
     return Invalid(fmt::format(
         "{}: the job's [[layer]]s differ from those of the model in {}: give the layers "

@@ -48,12 +48,18 @@ std::string ToJson(const JobConfig& job, const LayerGraph& graph) {
                       {"width", graph.values()[layer.output].width},
                       {"parameters", layer.parameters.count()}});
   }
+  nlohmann::json tables = nlohmann::json::array();
+  for (const GraphTable& table : graph.spec().tables) {
+    tables.push_back({{"name", table.name},
+                      {"slots", table.slots},
+                      {"dim", table.dim},
+                      {"row_dim", graph.row_dim(tables.size())}});
+  }
   const Memory memory = MemoryOf(job, graph);
   const nlohmann::json object = {{"model", ModelKindName(job.model)},
-                                 {"slots", graph.spec().slots},
-                                 {"embedding_dim", graph.spec().embedding_dim},
+                                 {"slots", graph.slots()},
+                                 {"tables", tables},
                                  {"dense_width", graph.spec().dense_width},
-                                 {"row_dim", graph.row_dim()},
                                  {"parameters", graph.parameters()},
                                  {"value_bytes", memory.values},
                                  {"parameter_bytes", memory.parameters},

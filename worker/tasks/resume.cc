@@ -111,8 +111,11 @@ Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, Group& grou
   Status restored;
   if (checkpointer != nullptr) {
     // A checkpoint is of all tables: those of others go on as they are.
-    restored = WithWayOn(number, checkpointer->RestoreTable(run.checkpoint, options.table,
-                                                            clock.Now() + kRestoreTimeout));
+    for (const std::string& table : options.tables) {
+      if (!restored.ok()) break;
+      restored = WithWayOn(
+          number, checkpointer->RestoreTable(run.checkpoint, table, clock.Now() + kRestoreTimeout));
+    }
   }
   STRATA_TRY(AgreeOnStatus(group, restored));
   return std::optional(std::move(run));

@@ -19,8 +19,8 @@ struct ResumedRun {
 };
 
 struct ResumeOptions {
-  std::string fingerprint;  // of the job: JobFingerprint
-  std::string table;        // the job's
+  std::string fingerprint;          // of the job: JobFingerprint
+  std::vector<std::string> tables;  // the job's
   uint64_t epochs = 0;
 };
 

@@ -52,44 +52,49 @@ class ApplyTask {
                   OpenTest(context_.disk, job_, features, !predicting, group_));
     // A table of its own, so that a training run of the same job goes on undisturbed.
     STRATA_ASSIGN(const uint64_t run, NumberOfRank0(group_, SystemRandom64()));
-    const std::string table =
-        fmt::format("{}.{}.{:016x}", job_.name, TaskName(context_.options.task), run);
+    const std::vector<TableSpec> tables = RestoredTables(
+        loaded.model,
+        fmt::format("{}.{}.{:016x}", job_.name, TaskName(context_.options.task), run));
     result_.model = loaded.model.shape.kind;
     result_.model_path = job_.model_path;
-    const Status outcome = ApplyWith(loaded, *source, table);
-    if (!outcome.ok()) return GiveUp(outcome, table);
+    const Status outcome = ApplyWith(loaded, *source, tables);
+    if (!outcome.ok()) return GiveUp(outcome, tables);
     return std::move(result_);
   }
 
  private:
-  // Goes over the data with the model's rows in a table that is there only meanwhile.
-  Status ApplyWith(const LoadedModel& loaded, BatchSource& source, const std::string& table) {
-    STRATA_TRY(
-        RestoreTable(loaded, TableOf(loaded.model, table), context_.session.store(), group_));
+  // Goes over the data with the model's rows in tables that are there only meanwhile.
+  Status ApplyWith(const LoadedModel& loaded, BatchSource& source,
+                   std::span<const TableSpec> tables) {
+    STRATA_TRY(RestoreTables(loaded, tables, context_.session.store(), group_));
     STRATA_ASSIGN(const std::unique_ptr<Network> network,
                   MakeJobNetwork(job_, GraphOf(loaded.model.shape), context_.options.threads));
-    Scorer scorer(*network, loaded.model.dense, context_.session.store(), TableIdOf(table));
+    Scorer scorer(*network, loaded.model.dense, context_.session.store(), TableIds(tables));
     const TimeNs begin = context_.clock.Now();
     const bool predicting = context_.options.task == Task::kPredict;
     STRATA_TRY(predicting ? Predict(source, scorer) : Evaluate(source, scorer));
     result_.seconds = SecondsBetween(begin, context_.clock.Now());
     // Only rank 0 drops, once all are done.
     STRATA_TRY(AgreeOnStatus(group_, {}));
-    const Status dropped =
-        group_.rank() == 0 ? context_.session.store().DropTable(table) : Status::Ok();
+    Status dropped;
+    for (const TableSpec& table : tables) {
+      if (group_.rank() != 0 || !dropped.ok()) break;
+      dropped = context_.session.store().DropTable(table.name);
+    }
     return AgreeOnStatus(group_, dropped);
   }
 
-  // Each rank drops the table when it fails: the last one to do so can no longer make it anew.
-  Status GiveUp(const Status& outcome, const std::string& table) {
+  // Each rank drops the tables when it fails: the last one to do so can no longer make them anew.
+  Status GiveUp(const Status& outcome, std::span<const TableSpec> tables) {
     // The others hear of the failure itself, not of a table that is gone.
     context_.session.Cancel(outcome);
-    const Status dropped = context_.session.DropLeftover(table);
-    if (!dropped.ok() && dropped.code() != StatusCode::kNotFound) {
+    for (const TableSpec& table : tables) {
+      const Status dropped = context_.session.DropLeftover(table.name);
+      if (dropped.ok() || dropped.code() == StatusCode::kNotFound) continue;
       Log(LogLevel::kWarning,
           "table '{}' may be left on the servers; drop it with: strata-admin table drop {} --yes "
           "({})",
-          table, table, dropped.ToString());
+          table.name, table.name, dropped.ToString());
     }
     return outcome;
   }

@@ -55,23 +55,33 @@ Status MakeNewTable(TableStore& store, const TableSpec& spec, const CheckpointSe
       spec.name, WhyItDoesNotGoOn(settings), spec.name));
 }
 
-// Rank 0 makes the job's table, which must be new; all others then find it.
-Status MakeTable(Session& session, const TableSpec& spec, const CheckpointSettings& settings) {
-  const bool first = session.group().rank() == 0;
-  const Status made = first ? MakeNewTable(session.store(), spec, settings) : Status::Ok();
-  STRATA_TRY(AgreeOnStatus(session.group(), made));
-  return first ? Status::Ok() : session.store().CreateTable(spec);
+// Rank 0 makes the job's tables, which must be new; all others then find them.
+Status MakeTables(Session& session, std::span<const TableSpec> tables,
+                  const CheckpointSettings& settings) {
+  for (const TableSpec& table : tables) {
+    const bool first = session.group().rank() == 0;
+    const Status made = first ? MakeNewTable(session.store(), table, settings) : Status::Ok();
+    STRATA_TRY(AgreeOnStatus(session.group(), made));
+    if (!first) STRATA_TRY(session.store().CreateTable(table));
+  }
+  return {};
 }
 
-TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
-  return {.name = job.name + ".embedding",
-          .dim = RowDimOf(shape),
-          .optimizer = job.sparse_optimizer,
-          .initializer = InitializerOf(shape, job.sparse_initializer),
-          .seed = job.seed,
-          .ack = job.sparse_ack,
-          .value_type = job.sparse_value_type,
-          .state_type = job.sparse_state_type};
+std::vector<TableSpec> JobTables(const JobConfig& job, const ModelShape& shape) {
+  const LayerGraph graph = GraphOf(shape);
+  const std::string prefix = shape.tables.empty() ? job.name + ".embedding" : job.name;
+  std::vector<TableSpec> tables;
+  for (const std::string& name : TableNames(shape, prefix)) {
+    tables.push_back({.name = name,
+                      .dim = graph.row_dim(tables.size()),
+                      .optimizer = job.sparse_optimizer,
+                      .initializer = InitializerOf(shape, job.sparse_initializer),
+                      .seed = job.seed,
+                      .ack = job.sparse_ack,
+                      .value_type = job.sparse_value_type,
+                      .state_type = job.sparse_state_type});
+  }
+  return tables;
 }
 
 class TrainTask {
@@ -100,15 +110,15 @@ class TrainTask {
     STRATA_TRY(OpenSources(features));
     STRATA_ASSIGN(const std::unique_ptr<Network> network,
                   MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));
-    const TableSpec table = JobTable(job_, shape);
-    STRATA_TRY(ResumeOrBegin(table, fitted));
-    STRATA_TRY(MakeRun(*network, table));
+    const std::vector<TableSpec> tables = JobTables(job_, shape);
+    STRATA_TRY(ResumeOrBegin(tables, fitted));
+    STRATA_TRY(MakeRun(*network, tables));
     TrainingRun& run = *run_;
     STRATA_TRY(run.Start());
     if (resumed_.has_value()) STRATA_TRY(run.Resume(resumed_->state));
-    STRATA_TRY(TrainAll(*network, table.id()));
+    STRATA_TRY(TrainAll(*network, TableIds(tables)));
     if (run.has_ended()) STRATA_TRY(StopIfAsked());
-    STRATA_TRY(Save(features, shape, table));
+    STRATA_TRY(Save(features, shape, tables));
     if (run.has_ended()) return StoppedUnread();
     return std::move(result_);
   }
@@ -140,21 +150,20 @@ class TrainTask {
     return AgreeOnStatus(group_, opened);
   }
 
-  // Puts the tables back to the newest checkpoint of this job, or makes the job's table.
-  Status ResumeOrBegin(const TableSpec& table, const JobFeatures& data) {
+  // Puts the job's tables back to its newest checkpoint, or makes them.
+  Status ResumeOrBegin(std::span<const TableSpec> tables, const JobFeatures& data) {
     if (job_.checkpoint.every_steps == 0) {
-      return MakeTable(context_.session, table, job_.checkpoint);
+      return MakeTables(context_.session, tables, job_.checkpoint);
     }
     fingerprint_ = JobFingerprint(job_, group_.world(), data);
     if (job_.checkpoint.resume) {
       context_.board.SetState("restoring");
-      STRATA_ASSIGN(
-          resumed_,
-          Resume(checkpointer_.get(), group_, context_.clock,
-                 {.fingerprint = fingerprint_, .table = table.name, .epochs = job_.epochs}));
+      ResumeOptions options{.fingerprint = fingerprint_, .tables = {}, .epochs = job_.epochs};
+      for (const TableSpec& table : tables) options.tables.push_back(table.name);
+      STRATA_ASSIGN(resumed_, Resume(checkpointer_.get(), group_, context_.clock, options));
     }
     if (!resumed_.has_value()) {
-      return MakeTable(context_.session, table, job_.checkpoint);
+      return MakeTables(context_.session, tables, job_.checkpoint);
     }
     if (group_.rank() == 0) {
       Log(LogLevel::kInfo,
@@ -163,16 +172,19 @@ class TrainTask {
           resumed_->checkpoint, resumed_->state.steps, resumed_->state.epoch + 1, job_.epochs);
     }
     result_.resumed_from = resumed_->checkpoint;
-    return context_.session.store().CreateTable(table);  // exists; as this job defines it?
+    for (const TableSpec& table : tables) {  // exists; as this job defines it?
+      STRATA_TRY(context_.session.store().CreateTable(table));
+    }
+    return {};
   }
 
-  Status MakeRun(Network& network, const TableSpec& table) {
+  Status MakeRun(Network& network, std::span<const TableSpec> tables) {
     if (job_.rows_on_gpu) {
       STRATA_ASSIGN(gpu_training_, GpuTraining::Make(network.graph(), context_.session.store(),
                                                      {.gpu = job_.device.ordinal.value_or(0),
                                                       .precision = job_.precision,
                                                       .dense_optimizer = job_.dense_optimizer,
-                                                      .table = table.name}));
+                                                      .table = tables[0].name}));
       run_ = std::make_unique<GpuTrainer>(
           GpuTrainerOptions{.seed = job_.seed,
                             .batch_size = job_.batch_size,
@@ -188,9 +200,9 @@ class TrainTask {
                                                     .dropout = job_.dropout,
                                                     .l2 = job_.l2,
                                                     .dense_optimizer = job_.dense_optimizer,
-                                                    .table = table.id(),
+                                                    .tables = TableIds(tables),
                                                     .nonce = SystemRandom64(),
-                                                    .fused = table.ack != AckLevel::kSynced,
+                                                    .fused = job_.sparse_ack != AckLevel::kSynced,
                                                     .hint_batches = job_.hint_batches,
                                                     .between_steps = BetweenSteps(),
                                                     .wants_end = [this] { return WantsEnd(); }},
@@ -209,7 +221,7 @@ class TrainTask {
     return [this] { return taker_->BetweenSteps(*run_); };
   }
 
-  Status TrainAll(Network& network, TableId table) {
+  Status TrainAll(Network& network, const std::vector<TableId>& tables) {
     RecentSamples recent;
     double loss = kUnknown;
     Phase phase(context_, "train");
@@ -236,7 +248,7 @@ class TrainTask {
       if (test_ == nullptr || !(last || due)) continue;
       const TimeNs begin = context_.clock.Now();
       const std::vector<float> dense = run_->Dense();
-      Scorer scorer(network, dense, context_.session.store(), table);
+      Scorer scorer(network, dense, context_.session.store(), tables);
       STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, *test_, scorer));
       seconds_evaluating += SecondsBetween(begin, context_.clock.Now());
       Log(LogLevel::kInfo, "epoch {} of {}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}",
@@ -252,14 +264,15 @@ class TrainTask {
   }
 
   Status Save(const std::vector<FittedFeature>& features, const ModelShape& shape,
-              const TableSpec& table) {
+              std::span<const TableSpec> tables) {
     if (job_.model_path.empty()) return {};
     context_.board.SetState("saving");
     Status saved;
     if (group_.rank() == 0) {
-      const SavedModel model = TrainedModel(job_.name, job_.epochs, shape, table, features, *run_);
+      const SavedModel model =
+          TrainedModel(job_.name, job_.epochs, shape, tables[0], features, *run_);
       saved = WriteOrKeep(context_.disk, job_.model_path, [&](const std::string& folder) {
-        STRATA_TRY(SaveModel(context_.disk, folder, model, context_.session.store(), table));
+        STRATA_TRY(SaveModel(context_.disk, folder, model, context_.session.store(), tables));
         return texts_ ? WriteDictionary(context_.disk, folder, *texts_)
                       : RemoveDictionary(context_.disk, folder);
       });

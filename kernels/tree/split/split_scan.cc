@@ -101,7 +101,7 @@ FindBestFunction ChooseFindBest() {
 // Lets bins join a side, `kCandidates` at most a time.
 class Sweep {
  public:
-  Sweep(std::span<const GradientSums> histogram, const ScanOrder& order, const SplitJudge& judge)
+  Sweep(std::span<const GradientSums> histogram, const BinOrder& order, const SplitJudge& judge)
       : histogram_(histogram), order_(order), judge_(judge) {}
 
   // How many candidates there are now; 0 at the end. Up to kLanes - 1 behind them, which no rule
@@ -142,7 +142,7 @@ class Sweep {
 
  private:
   const std::span<const GradientSums> histogram_;
-  const ScanOrder order_;
+  const BinOrder order_;
   const SplitJudge& judge_;
   uint32_t next_ = 0;
   GradientSums side_;
@@ -151,7 +151,7 @@ class Sweep {
 
 }  // namespace
 
-ScanResult ScanThresholds(std::span<const GradientSums> histogram, const ScanOrder& order,
+ScanResult ScanThresholds(std::span<const GradientSums> histogram, const BinOrder& order,
                           const SplitJudge& judge, double gain_to_beat) {
   static const FindBestFunction find_best = ChooseFindBest();
   ScanResult result;

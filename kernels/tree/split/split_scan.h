@@ -13,7 +13,7 @@
 namespace strata {
 
 // In which order bins join the side that is looked at.
-struct ScanOrder {
+struct BinOrder {
   uint32_t first = 0;
   uint32_t bins = 0;         // how many join
   bool upwards = true;       // from the first bin to larger ones
@@ -32,7 +32,7 @@ struct ScanResult {
 // Judges the side after each bin that joins it. A candidate counts if its gain is above
 // `gain_to_beat` and both sides keep to the rules' least rows and hessians. `judge` is plain. Any
 // number of threads.
-ScanResult ScanThresholds(std::span<const GradientSums> histogram, const ScanOrder& order,
+ScanResult ScanThresholds(std::span<const GradientSums> histogram, const BinOrder& order,
                           const SplitJudge& judge, double gain_to_beat);
 
 }  // namespace strata

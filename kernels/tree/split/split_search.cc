@@ -116,7 +116,7 @@ void SearchUp(const Search& search, MissingKind missing, int64_t random_bin, Can
 }
 
 // All thresholds in one order of the bins.
-void Scan(const Search& search, const ScanOrder& order, Candidate* best) {
+void Scan(const Search& search, const BinOrder& order, Candidate* best) {
   const SplitJudge& judge = search.judge;
   const ScanResult result =
       ScanThresholds(search.histogram, order, judge, std::max(judge.gain_to_beat(), best->gain));

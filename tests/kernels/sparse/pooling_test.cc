@@ -12,7 +12,8 @@ namespace {
 void CompareWithPlainSums(bool weighted) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
-  const PoolShape shape{.samples = 9, .slots = 3, .row_dim = 5, .first = 1, .dim = 4, .stride = 14};
+  const PoolShape shape{
+      .samples = 9, .slots = 3, .row_dim = 5, .first = 1, .dim = 4, .stride = 14, .batch_slots = 3};
   const size_t rows_count = 11;
   std::vector<uint32_t> offsets = {0};
   std::vector<uint32_t> index;
@@ -62,7 +63,8 @@ TEST(Pooling, MultipliesRowsAndGradientsByTheWeightsOfKeys) { CompareWithPlainSu
 
 // To the bit: sums of floats in the order of the keys.
 TEST(Pooling, WeightsOfOneAreNoWeights) {
-  const PoolShape shape{.samples = 1, .slots = 2, .row_dim = 1, .first = 0, .dim = 1, .stride = 2};
+  const PoolShape shape{
+      .samples = 1, .slots = 2, .row_dim = 1, .first = 0, .dim = 1, .stride = 2, .batch_slots = 2};
   const std::vector<uint32_t> offsets = {0, 3, 4};
   const std::vector<uint32_t> index = {0, 1, 2, 1};
   const std::vector<float> rows = {0.1F, 1e8F, -1e8F};

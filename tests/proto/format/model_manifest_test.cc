@@ -42,6 +42,8 @@ ModelManifest Example() {
             .width = 1,
             .activation = "relu",
             .hidden = true}},
+      .tables = {{.name = "users", .slots = 3, .dim = 8, .rows = 512},
+                 {.name = "items", .slots = 10, .dim = 4, .rows = 7}},
       .slots = 13,
       .dense_width = 6,
       .dense_parameters = 12345,

@@ -61,7 +61,7 @@ const std::vector<float>& Rows() {
 
 void Save(Disk& disk) {
   const TableSpec spec{.name = "rows",
-                       .dim = RowDimOf(Model().shape),
+                       .dim = GraphOf(Model().shape).row_dim(0),
                        .optimizer = {},
                        .initializer = Model().initializer,
                        .seed = Model().table_seed};
@@ -72,7 +72,7 @@ void Save(Disk& disk) {
   Operation assign{.kind = OpKind::kAssign, .parts = {}, .exec = {}, .sync = {}};
   assign.parts.push_back({.table = spec.id(), .keys = Keys(), .in = Rows(), .out = {}});
   ASSERT_TRUE(SubmitAndWait(*store, std::move(assign)).status.ok());
-  ASSERT_TRUE(SaveModel(disk, "model", Model(), *store, spec).ok());
+  ASSERT_TRUE(SaveModel(disk, "model", Model(), *store, {&spec, 1}).ok());
 }
 
 TEST(ModelGolden, VersionOneIsWrittenAsEver) {
@@ -108,8 +108,8 @@ TEST(ModelGolden, VersionOneIsReadAsEver) {
   EXPECT_EQ(loaded->model.table_seed, expected.table_seed);
   EXPECT_EQ(loaded->model.dense, expected.dense);
   EXPECT_EQ(*FeaturesFromText(loaded->model.features, "features"), Features());
-  EXPECT_EQ(loaded->keys, Keys());
-  EXPECT_EQ(loaded->rows, Rows());
+  EXPECT_EQ(loaded->tables[0].keys, Keys());
+  EXPECT_EQ(loaded->tables[0].values, Rows());
 }
 
 TrainerState State() {

@@ -31,7 +31,7 @@ struct GpuRecipe {
 
 TableSpec TableOf(const GpuRecipe& recipe) {
   return {.name = "rows",
-          .dim = RowDimOf(recipe.shape),
+          .dim = GraphOf(recipe.shape).row_dim(0),
           .optimizer = recipe.sparse,
           .initializer = {InitializerKind::kNormal, 0.1F},
           .seed = 1};
@@ -112,7 +112,7 @@ class GpuTrainerTest : public testing::Test {
                      .batch_size = recipe.batch_size,
                      .dropout = recipe.dropout,
                      .dense_optimizer = recipe.dense,
-                     .table = TableOf(recipe).id()},
+                     .tables = {TableOf(recipe).id()}},
                     *network, *store, alone);
     TrainOver(&trainer, source, nullptr, &found);
     found.rows = AllRowsOf(*store, TableOf(recipe));

@@ -23,7 +23,7 @@ const ModelShape kShape{ModelKind::kDeepFm, 2, {4}, 3, 1};
 
 TableSpec Spec() {
   return {.name = "rows",
-          .dim = RowDimOf(kShape),
+          .dim = GraphOf(kShape).row_dim(0),
           .optimizer = {.kind = OptimizerKind::kAdam},
           .initializer = {InitializerKind::kUniform, 0.25F},
           .seed = 77};
@@ -40,7 +40,7 @@ struct Example {
     EXPECT_TRUE(store->CreateTable(Spec()).ok());
     for (size_t i = 0; i < rows; ++i) {
       keys.push_back(Mix64(i + static_cast<uint64_t>(version) * 1000));
-      for (uint32_t d = 0; d < RowDimOf(kShape); ++d) {
+      for (uint32_t d = 0; d < GraphOf(kShape).row_dim(0); ++d) {
         values.push_back(static_cast<float>(version) + static_cast<float>(i * 10 + d) / 8);
       }
     }
@@ -62,12 +62,15 @@ struct Example {
     }
   }
 
-  Status Save(Disk& disk) const { return SaveModel(disk, "runs/model", model, *store, Spec()); }
+  Status Save(Disk& disk) const {
+    const TableSpec spec = Spec();
+    return SaveModel(disk, "runs/model", model, *store, {&spec, 1});
+  }
 
   bool Equals(const LoadedModel& loaded) const {
     std::map<Key, std::vector<float>> expected;
     std::map<Key, std::vector<float>> found;
-    const size_t dim = RowDimOf(kShape);
+    const size_t dim = GraphOf(kShape).row_dim(0);
     const auto fill = [&](const auto& from_keys, const auto& from_rows, auto* to) {
       for (size_t i = 0; i < from_keys.size(); ++i) {
         const auto row = from_rows.begin() + static_cast<ptrdiff_t>(i * dim);
@@ -75,8 +78,9 @@ struct Example {
       }
     };
     fill(keys, values, &expected);
-    fill(loaded.keys, loaded.rows, &found);
-    return found == expected && std::is_sorted(loaded.keys.begin(), loaded.keys.end()) &&
+    fill(loaded.tables[0].keys, loaded.tables[0].values, &found);
+    return found == expected &&
+           std::is_sorted(loaded.tables[0].keys.begin(), loaded.tables[0].keys.end()) &&
            loaded.model.dense == model.dense && loaded.model.features == model.features &&
            loaded.model.shape == model.shape && loaded.model.initializer == model.initializer &&
            loaded.model.table_seed == model.table_seed && loaded.model.job == model.job &&
@@ -246,7 +250,7 @@ TEST(ModelFile, ARestoredTableAnswersLikeTheOldOne) {
   std::vector<Key> keys = example.keys;
   keys.push_back(42);  // a key that was never seen: its initial value
   const auto look_up = [&](TableStore& store, const std::string& table) {
-    std::vector<float> rows(keys.size() * RowDimOf(kShape));
+    std::vector<float> rows(keys.size() * GraphOf(kShape).row_dim(0));
     Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .sync = {}};
     lookup.parts.push_back({.table = TableIdOf(table), .keys = keys, .in = {}, .out = rows});
     EXPECT_TRUE(SubmitAndWait(store, std::move(lookup)).status.ok());
@@ -262,7 +266,8 @@ TEST(ModelFile, ARestoredTableAnswersLikeTheOldOne) {
         Group group(memory.rank(r));
         const auto loaded = LoadModel(disk, "runs/model");
         ASSERT_TRUE(loaded.ok());
-        ASSERT_TRUE(RestoreTable(*loaded, TableOf(loaded->model, "restored"), *store, group).ok());
+        const std::vector<TableSpec> tables = RestoredTables(loaded->model, "restored");
+        ASSERT_TRUE(RestoreTables(*loaded, tables, *store, group).ok());
         EXPECT_EQ(look_up(*store, "restored"), expected);
       });
     }

@@ -38,7 +38,7 @@ struct Recipe {
 
 TableSpec TableOf(const Recipe& recipe) {
   return {.name = "rows",
-          .dim = RowDimOf(recipe.shape),
+          .dim = GraphOf(recipe.shape).row_dim(0),
           .optimizer = recipe.sparse,
           .initializer = {InitializerKind::kNormal, 0.1F},
           .seed = recipe.seed};
@@ -82,7 +82,7 @@ void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSour
                    .dropout = 0.1F,
                    .l2 = 1e-4F,
                    .dense_optimizer = recipe.dense,
-                   .table = TableOf(recipe).id(),
+                   .tables = {TableOf(recipe).id()},
                    .nonce = 12345 + static_cast<uint64_t>(group.rank()),
                    .hint_batches = recipe.hint_batches,
                    .between_steps = {},
@@ -97,7 +97,7 @@ void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSour
     if (trainer.has_ended()) break;
   }
   const std::vector<float> dense = trainer.Dense();
-  Scorer scorer(*network, dense, store, TableOf(recipe).id());
+  Scorer scorer(*network, dense, store, {TableOf(recipe).id()});
   const auto metrics = scorer.Evaluate(test, group, [](size_t) -> Status { return {}; });
   ASSERT_TRUE(metrics.ok()) << metrics.status().ToString();
   run->metrics = *metrics;
@@ -325,7 +325,7 @@ Status TrainOnce(const Recipe& recipe, const std::vector<ClickSample>& data, boo
   if (with_table) STRATA_TRY(store->CreateTable(TableOf(recipe)));
   Trainer trainer({.batch_size = recipe.batch_size,
                    .dense_optimizer = recipe.dense,
-                   .table = TableOf(recipe).id()},
+                   .tables = {TableOf(recipe).id()}},
                   *network, *store, group);
   STRATA_TRY(trainer.Start());
   VectorSource source(data, 0, data.size());
@@ -383,7 +383,7 @@ TEST(Trainer, ALostRankEndsTheOthers) {
       const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
       Trainer trainer({.batch_size = recipe.batch_size,
                        .dense_optimizer = recipe.dense,
-                       .table = TableOf(recipe).id()},
+                       .tables = {TableOf(recipe).id()}},
                       *network, store, group);
       ends[r] = trainer.Start();
       VectorSource source(data, 1000 * r, 1000 * (r + 1));

@@ -271,6 +271,18 @@ TEST(PrefetchSource, PassesErrorsOnBehindTheGoodBatches) {
   EXPECT_EQ(source.Rewind(NumberedSource::kBadEpoch).message(), "cannot rewind");
 }
 
+// A batch of one sample with these keys in one slot.
+Batch BatchOf(const std::vector<Key>& keys) {
+  Batch batch;
+  batch.samples = 1;
+  batch.slots = 1;
+  batch.keys = keys;
+  batch.offsets = {0, static_cast<uint32_t>(keys.size())};
+  return batch;
+}
+
+constexpr uint32_t kOneSlot[] = {1};
+
 TEST(FindUniqueKeys, AgreesWithAMap) {
   Random random(4);
   UniqueKeys unique;
@@ -279,7 +291,7 @@ TEST(FindUniqueKeys, AgreesWithAMap) {
     const uint64_t range = 1 + random.Below(3000);
     for (Key& key : keys)
       key = random.Chance(0.5) ? random.Below(range) : UINT64_MAX - random.Below(range);
-    FindUniqueKeys(keys, &unique);
+    FindUniqueKeys(BatchOf(keys), kOneSlot, &unique);
     std::unordered_map<Key, uint32_t> places;
     std::vector<Key> expected;
     for (size_t k = 0; k < keys.size(); ++k) {
@@ -292,14 +304,46 @@ TEST(FindUniqueKeys, AgreesWithAMap) {
   }
 }
 
+// Equal keys of two tables are two, those of two slots of one table are one.
+TEST(FindUniqueKeys, TablesHaveKeysOfTheirOwn) {
+  Random random(5);
+  const std::vector<uint32_t> table_slots = {2, 1, 3};
+  UniqueKeys unique;
+  for (int pass = 0; pass < 50; ++pass) {
+    Batch batch;
+    batch.samples = random.Below(40);
+    batch.slots = 6;
+    batch.offsets = {0};
+    for (size_t bag = 0; bag < batch.samples * batch.slots; ++bag) {
+      for (uint64_t keys = random.Below(3); keys > 0; --keys)
+        batch.keys.push_back(random.Below(30));
+      batch.offsets.push_back(static_cast<uint32_t>(batch.keys.size()));
+    }
+    FindUniqueKeys(batch, table_slots, &unique);
+    std::vector<std::vector<Key>> expected(3);
+    for (size_t bag = 0; bag < batch.samples * batch.slots; ++bag) {
+      const size_t table = bag % 6 < 2 ? 0 : bag % 6 < 3 ? 1 : 2;
+      for (uint32_t k = batch.offsets[bag]; k < batch.offsets[bag + 1]; ++k) {
+        auto& keys = expected[table];
+        const auto found = std::ranges::find(keys, batch.keys[k]);
+        ASSERT_EQ(unique.index[k], found - keys.begin());
+        if (found == keys.end()) keys.push_back(batch.keys[k]);
+      }
+    }
+    for (size_t table = 0; table < 3; ++table) {
+      EXPECT_THAT(unique.of_table(table), testing::ElementsAreArray(expected[table]));
+    }
+  }
+}
+
 TEST(FindUniqueKeys, AllocatesNothingWhenWarm) {
   std::vector<Key> keys(1000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
   UniqueKeys unique;
-  FindUniqueKeys(keys, &unique);
+  FindUniqueKeys(BatchOf(keys), kOneSlot, &unique);
   const void* before[] = {unique.keys.data(), unique.index.data(), unique.table.data()};
   keys.resize(700);
-  FindUniqueKeys(keys, &unique);
+  FindUniqueKeys(BatchOf(keys), kOneSlot, &unique);
   const void* after[] = {unique.keys.data(), unique.index.data(), unique.table.data()};
   EXPECT_THAT(after, testing::ElementsAreArray(before));
 }
@@ -308,7 +352,7 @@ TEST(FindUniqueKeys, AllocatesNothingWhenWarm) {
 TEST(FindUniqueKeys, ChosenKeysCostNoMoreThanOthers) {
   for (const std::vector<Key>& keys : test::ChosenKeys(40'000)) {
     UniqueKeys unique;
-    FindUniqueKeys(keys, &unique);
+    FindUniqueKeys(BatchOf(keys), kOneSlot, &unique);
     EXPECT_EQ(unique.keys, keys);
     EXPECT_LT(unique.passed, keys.size());
   }

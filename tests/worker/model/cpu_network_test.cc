@@ -25,7 +25,7 @@ struct Example : GraphExample {
     const size_t at = sample * shape.slots + slot;
     for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
       for (size_t d = 0; d < sum.size(); ++d) {
-        sum[d] += rows[unique.index[k] * RowDimOf(shape) + 1 + d];
+        sum[d] += rows[unique.index[k] * GraphOf(shape).row_dim(0) + 1 + d];
       }
     }
     return sum;
@@ -57,7 +57,7 @@ struct Example : GraphExample {
     for (size_t s = 0; s < shape.slots; ++s) {
       const size_t at = i * shape.slots + s;
       for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
-        logit += rows[unique.index[k] * RowDimOf(shape)];
+        logit += rows[unique.index[k] * GraphOf(shape).row_dim(0)];
       }
       v.push_back(Pooled(i, s));
     }
@@ -89,8 +89,8 @@ struct Example : GraphExample {
   double Penalty(double l2) const {
     double squares = 0;
     for (const uint32_t row : unique.index) {
-      for (size_t d = 0; d < RowDimOf(shape); ++d) {
-        squares += std::pow(double{rows[row * RowDimOf(shape) + d]}, 2);
+      for (size_t d = 0; d < GraphOf(shape).row_dim(0); ++d) {
+        squares += std::pow(double{rows[row * GraphOf(shape).row_dim(0) + d]}, 2);
       }
     }
     const auto add = [&](size_t begin, size_t end) {
@@ -188,6 +188,7 @@ TEST(CpuNetwork, ALogitDependsOnNothingButItsSample) {
                       whole.batch.dense.end());
     UniqueKeys unique;
     unique.keys = whole.unique.keys;
+    unique.begins = whole.unique.begins;
     unique.index.assign(whole.unique.index.begin() + first, whole.unique.index.end());
     std::vector<float> logits(part.samples);
     ASSERT_TRUE(network->Score({part, unique, whole.rows, whole.parameters}, logits).ok());

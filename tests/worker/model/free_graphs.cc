@@ -97,6 +97,33 @@ ModelShape WithLayerNorm() {
                 {.name = "logit", .kind = Kind::kAdd, .inputs = {"deep", "wide"}}});
 }
 
+// Three tables of vectors of several lengths, taken by name, as a whole and as single weights.
+ModelShape WithTables() {
+  ModelShape shape =
+      Shape({{.name = "pairs", .kind = Kind::kFm, .inputs = {"users"}},
+             {.name = "items_sum", .kind = Kind::kSumVectors, .inputs = {"items"}},
+             Slice("end", "items", 4, 2),
+             {.name = "all",
+              .kind = Kind::kConcat,
+              .inputs = {"embeddings", "dense", "items_sum", "end", "ages"}},
+             Linear("hidden", "all", 6, Activation::kRelu),
+             Linear("deep", "hidden", 1),
+             {.name = "wide", .kind = Kind::kWide},
+             {.name = "logit", .kind = Kind::kAdd, .inputs = {"pairs", "wide", "deep"}}});
+  shape.slots = 6;
+  shape.tables = {{.name = "users", .slots = 3, .dim = 4},
+                  {.name = "items", .slots = 2, .dim = 3},
+                  {.name = "ages", .slots = 1, .dim = 1}};
+  return shape;
+}
+
+// A fixed kind over tables, one of which is of all but one slot.
+ModelShape FixedOverTables() {
+  ModelShape shape{ModelKind::kDcn, 4, {6}, 4, 2, {}, 2};
+  shape.tables = {{.name = "a", .slots = 3, .dim = 2}, {.name = "b", .slots = 1, .dim = 5}};
+  return shape;
+}
+
 // The parts of the logit by layers that otherwise stand within a network.
 ModelShape WithLogitParts() {
   return Shape({Linear("a", "dense", 1),
@@ -116,5 +143,7 @@ ModelShape WithLogitParts() {
 std::vector<ModelShape> FreeGraphs() {
   return {WithActivations(), WithSlices(), WithProducts(), WithLayerNorm(), WithLogitParts()};
 }
+
+std::vector<ModelShape> GraphsOfTables() { return {WithTables(), FixedOverTables()}; }
 
 }  // namespace strata

@@ -9,5 +9,7 @@
 namespace strata {
 
 std::vector<ModelShape> FreeGraphs();
+// The same over several tables of rows.
+std::vector<ModelShape> GraphsOfTables();
 
 }  // namespace strata

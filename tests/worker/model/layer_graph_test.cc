@@ -11,7 +11,7 @@ using testing::HasSubstr;
 constexpr LayerKind kLinear = LayerKind::kLinear;
 
 GraphSpec Spec(std::vector<LayerSpec> layers) {
-  return {.slots = 3, .embedding_dim = 4, .dense_width = 2, .layers = std::move(layers)};
+  return {.tables = {{.slots = 3, .dim = 4}}, .dense_width = 2, .layers = std::move(layers)};
 }
 
 LayerSpec Logit(const std::string& input) {
@@ -45,7 +45,7 @@ TEST(LayerGraph, ConcatenatedValuesAreColumnsOfTheWhole) {
   EXPECT_EQ(value("vectors").vectors, 4U);
   EXPECT_EQ(graph->parameters(), 2 * 4 + 4 + 38 + 1);
   EXPECT_FALSE(graph->has_key_weights());
-  EXPECT_EQ(graph->row_dim(), 4U);
+  EXPECT_EQ(graph->row_dim(0), 4U);
 }
 
 TEST(LayerGraph, TellsPeopleItsLayers) {
@@ -54,7 +54,7 @@ TEST(LayerGraph, TellsPeopleItsLayers) {
             {.name = "pairs", .kind = LayerKind::kFm, .inputs = {"embeddings"}},
             {.name = "sum", .kind = LayerKind::kAdd, .inputs = {"wide", "pairs"}}}));
   ASSERT_TRUE(graph.ok());
-  EXPECT_THAT(graph->ToText(), HasSubstr("3 parameters; a key's row has 5 elements"));
+  EXPECT_THAT(graph->ToText(), HasSubstr("3 slots of 4, rows of 5\n"));
   EXPECT_THAT(graph->ToText(), HasSubstr("wide, pairs"));
 }
 
@@ -89,7 +89,7 @@ TEST(LayerGraph, RefusesWhatCannotBe) {
       why(Spec({{.name = "a", .kind = LayerKind::kWide}, {.name = "b", .kind = LayerKind::kWide}})),
       HasSubstr("layer 'b' (wide): there is one already"));
   GraphSpec large = Spec({Logit("embeddings")});
-  large.slots = 1U << 31;
+  large.tables[0].slots = 1U << 31;
   EXPECT_THAT(why(large), HasSubstr("expected at most"));
   GraphSpec empty = Spec({Logit("dense")});
   empty.dense_width = 0;

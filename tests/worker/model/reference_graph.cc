@@ -208,12 +208,15 @@ GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, boo
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
   batch.samples = samples;
-  batch.slots = spec.slots;
+  batch.slots = 0;
+  for (const GraphTable& table : spec.tables) batch.slots += table.slots;
   batch.dense_width = spec.dense_width;
   batch.offsets = {0};
-  for (size_t slot = 0; slot < samples * spec.slots; ++slot) {
+  // Where there are several tables, two slots have the same keys, of one table or of two.
+  const size_t slots_of_a_key = spec.tables.size() > 1 ? 2 : 1;
+  for (size_t slot = 0; slot < samples * batch.slots; ++slot) {
     for (uint64_t keys = random() % 3; keys > 0; --keys) {
-      batch.keys.push_back(slot % spec.slots * 100 + random() % 6);
+      batch.keys.push_back(slot % batch.slots / slots_of_a_key * 100 + random() % 6);
     }
     batch.offsets.push_back(static_cast<uint32_t>(batch.keys.size()));
   }
@@ -224,11 +227,11 @@ GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, boo
   }
   if (weighted) batch.key_weights.resize(batch.keys.size());
   for (float& weight : batch.key_weights) weight = uniform(random);
-  FindUniqueKeys(batch.keys, &unique);
-  rows.resize(unique.keys.size() * row_dim());
-  for (float& value : rows) value = uniform(random);
   const Result<LayerGraph> graph = LayerGraph::Make(spec);
   STRATA_CHECK(graph.ok());
+  FindUniqueKeys(batch, graph->table_slots(), &unique);
+  rows.resize(RowElements(*graph, unique));
+  for (float& value : rows) value = uniform(random);
   parameters.resize(graph->parameters());
   for (float& value : parameters) value = uniform(random) / 2;
 }
@@ -238,7 +241,25 @@ bool GraphExample::has_key_weights() const {
                              [](const LayerSpec& layer) { return layer.kind == LayerKind::kWide; });
 }
 
-size_t GraphExample::row_dim() const { return spec.embedding_dim + (has_key_weights() ? 1 : 0); }
+GraphExample::RowOfKey GraphExample::Row(size_t slot, uint32_t key) const {
+  const size_t weights = has_key_weights() ? 1 : 0;
+  const float* of_table = rows.data();
+  for (size_t table = 0;; ++table) {
+    const size_t row_dim = spec.tables[table].dim + weights;
+    if (slot < spec.tables[table].slots) {
+      const float* const row = of_table + unique.index[key] * row_dim;
+      return {row, row + weights, spec.tables[table].dim};
+    }
+    slot -= spec.tables[table].slots;
+    of_table += (unique.begins[table + 1] - unique.begins[table]) * row_dim;
+  }
+}
+
+size_t GraphExample::DimOf(size_t slot) const {
+  size_t table = 0;
+  for (; slot >= spec.tables[table].slots; ++table) slot -= spec.tables[table].slots;
+  return spec.tables[table].dim;
+}
 
 double GraphExample::KeyWeight(uint32_t key) const {
   return batch.key_weights.empty() ? 1 : batch.key_weights[key];
@@ -246,12 +267,11 @@ double GraphExample::KeyWeight(uint32_t key) const {
 
 Vector GraphExample::Embeddings(size_t sample) const {
   Vector all;
-  for (size_t s = 0; s < spec.slots; ++s) {
-    Vector sum(spec.embedding_dim);
-    const size_t at = sample * spec.slots + s;
+  for (size_t s = 0; s < batch.slots; ++s) {
+    Vector sum(DimOf(s));
+    const size_t at = sample * batch.slots + s;
     for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
-      const float* row = rows.data() + unique.index[k] * row_dim() + (has_key_weights() ? 1 : 0);
-      for (size_t d = 0; d < sum.size(); ++d) sum[d] += KeyWeight(k) * row[d];
+      for (size_t d = 0; d < sum.size(); ++d) sum[d] += KeyWeight(k) * Row(s, k).vector[d];
     }
     all.insert(all.end(), sum.begin(), sum.end());
   }
@@ -262,9 +282,11 @@ double GraphExample::Wide(size_t sample, const Vector& biased) const {
   double sum = biased[0];
   const float* const features = batch.dense.data() + sample * spec.dense_width;
   for (size_t d = 0; d < spec.dense_width; ++d) sum += biased[1 + d] * features[d];
-  for (uint32_t k = batch.offsets[sample * spec.slots];
-       k < batch.offsets[(sample + 1) * spec.slots]; ++k) {
-    sum += KeyWeight(k) * rows[unique.index[k] * row_dim()];
+  for (size_t s = 0; s < batch.slots; ++s) {
+    const size_t at = sample * batch.slots + s;
+    for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
+      sum += KeyWeight(k) * Row(s, k).numbers[0];
+    }
   }
   return sum;
 }
@@ -274,7 +296,14 @@ double GraphExample::Logit(size_t sample) const {
   const float* const features = batch.dense.data() + sample * spec.dense_width;
   std::map<std::string, Value> values = {
       {kDenseInput, {Vector(features, features + spec.dense_width)}},
-      {kEmbeddingsInput, {Embeddings(sample), spec.slots}}};
+      {kEmbeddingsInput, {Embeddings(sample), batch.slots}}};
+  size_t column = 0;
+  for (const GraphTable& table : spec.tables) {
+    const Vector& all = values[kEmbeddingsInput].x;
+    const auto begin = all.begin() + static_cast<ptrdiff_t>(column);
+    column += size_t{table.slots} * table.dim;
+    values[table.name] = {{begin, all.begin() + static_cast<ptrdiff_t>(column)}, table.slots};
+  }
   for (const LayerSpec& layer : spec.layers) {
     std::vector<Value> in;
     for (const std::string& name : layer.inputs) in.push_back(values.at(name));
@@ -288,9 +317,13 @@ double GraphExample::Logit(size_t sample) const {
 // Rows count once for each appearance; weights once for each sample, and biases not at all.
 double GraphExample::Penalty(double l2) const {
   double squares = 0;
-  for (const uint32_t row : unique.index) {
-    for (size_t d = 0; d < row_dim(); ++d)
-      squares += std::pow(double{rows[row * row_dim() + d]}, 2);
+  for (size_t bag = 0; bag + 1 < batch.offsets.size(); ++bag) {
+    for (uint32_t k = batch.offsets[bag]; k < batch.offsets[bag + 1]; ++k) {
+      const RowOfKey row = Row(bag % batch.slots, k);
+      for (const float* number = row.numbers; number < row.vector + row.dim; ++number) {
+        squares += std::pow(double{*number}, 2);
+      }
+    }
   }
   const Result<LayerGraph> graph = LayerGraph::Make(spec);
   for (const GraphLayer& layer : graph->layers()) {

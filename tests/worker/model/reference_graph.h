@@ -36,7 +36,14 @@ struct GraphExample {
   // `biased` is the bias, then the weights of dense features.
   double Wide(size_t sample, const std::vector<double>& biased) const;
   double Penalty(double l2) const;
-  size_t row_dim() const;
+  // A row, its vector and the length of that.
+  struct RowOfKey {
+    const float* numbers;
+    const float* vector;
+    size_t dim;
+  };
+  RowOfKey Row(size_t slot, uint32_t key) const;
+  size_t DimOf(size_t slot) const;
   bool has_key_weights() const;
 };
 

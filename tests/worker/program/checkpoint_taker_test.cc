@@ -97,7 +97,10 @@ class AnyTrainer {
   std::unique_ptr<LocalStore> store_ = MakeHostStore();
   SingleGroup group_;
   Trainer trainer_{
-      {.batch_size = 1, .dense_optimizer = {}, .between_steps = {}}, *network_, *store_, group_};
+      {.batch_size = 1, .dense_optimizer = {}, .tables = {TableId{}}, .between_steps = {}},
+      *network_,
+      *store_,
+      group_};
 };
 
 TEST(CheckpointTaker, TakesOneEveryFewStepsAndAFullOneNowAndThen) {

@@ -328,7 +328,7 @@ TEST_F(JobTasks, ADictionaryHoldsTheTextsOfAllWorkers) {
     keys.push_back(std::stoull(line.substr(begin)));
   }
   std::ranges::sort(keys);
-  EXPECT_EQ(keys, LoadModel(RealDisk(), folder_.File("model"))->keys);
+  EXPECT_EQ(keys, LoadModel(RealDisk(), folder_.File("model"))->tables[0].keys);
   EXPECT_TRUE(Run(Task::kEvaluate, 1, {"output.dictionary=true"}).status.ok());
   // One without a dictionary leaves no old one behind.
   ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());

@@ -144,7 +144,7 @@ TEST_F(LayersJob, WhatIsWrongWithAGraphNamesItsLine) {
   const std::string hidden = "[[layer]]\nname = \"h\"\ninputs = [\"dense\"]\nwidths = [3]\n";
   EXPECT_THAT(why(logit + hidden),
               HasSubstr("job.toml:26:1: layer 'logit' (linear): input 'h' is neither dense, "
-                        "embeddings nor an earlier layer: it comes later"));
+                        "embeddings, a table nor an earlier layer: it comes later"));
   EXPECT_THAT(why(hidden + "[[layer]]\nname = \"logit\"\ntype = \"add\"\ninputs = [\"h\"]\n"),
               HasSubstr("job.toml:30:1: layer 'logit' (add): the last layer gives 3 numbers"));
   EXPECT_THAT(why(hidden + hidden + logit),

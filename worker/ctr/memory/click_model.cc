@@ -62,6 +62,10 @@ Status CheckFeature(const FeatureSpec& feature) {
     return Invalid(
         fmt::format("feature '{}': log and standardise are for numeric features", feature.column));
   }
+  if (feature.kind != FeatureKind::kCategorical && !feature.keys_of.empty()) {
+    return Invalid(
+        fmt::format("feature '{}': keys_of is for categorical features", feature.column));
+  }
   return {};
 }
 
@@ -114,7 +118,7 @@ Result<ModelShape> ShapeOf(const ClickTraining& training) {
 // The rows of parameters stay in the table that training has left.
 struct ClickModel::State {
   SavedModel saved;
-  TableSpec table;
+  std::vector<TableSpec> tables;
   std::vector<FittedFeature> features;
   std::unique_ptr<TableStore> store = MakeHostStore();
 };
@@ -131,12 +135,12 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
     source = std::make_unique<ShuffleSource>(std::move(source), training.shuffle_rows,
                                              Mix64(training.seed));
   }
-  const TableSpec& table =
-      state->table = {.name = kTable,
-                      .dim = RowDimOf(shape),
-                      .optimizer = training.rows_optimizer,
-                      .initializer = InitializerOf(shape, training.initializer),
-                      .seed = training.seed};
+  const TableSpec table{.name = kTable,
+                        .dim = GraphOf(shape).row_dim(0),
+                        .optimizer = training.rows_optimizer,
+                        .initializer = InitializerOf(shape, training.initializer),
+                        .seed = training.seed};
+  state->tables = {table};
   STRATA_TRY(state->store->CreateTable(table));
   const auto network = MakeCpuNetwork(GraphOf(shape), training.threads);
   SingleGroup alone;
@@ -145,7 +149,7 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
                    .dropout = training.dropout,
                    .l2 = training.l2,
                    .dense_optimizer = training.dense_optimizer,
-                   .table = table.id(),
+                   .tables = TableIds(state->tables),
                    .nonce = SystemRandom64()},
                   *network, *state->store, alone);
   STRATA_TRY(trainer.Start());
@@ -168,15 +172,15 @@ Result<ClickModel> ClickModel::Read(const std::string& folder) {
   auto state = std::make_shared<State>();
   STRATA_ASSIGN(state->features, FeaturesOf(loaded.model, folder));
   SingleGroup alone;
-  state->table = TableOf(loaded.model, kTable);
-  STRATA_TRY(RestoreTable(loaded, state->table, *state->store, alone));
+  state->tables = RestoredTables(loaded.model, kTable);
+  STRATA_TRY(RestoreTables(loaded, state->tables, *state->store, alone));
   state->saved = std::move(loaded.model);
   return ClickModel(std::move(state));
 }
 
 Status ClickModel::Write(const std::string& folder) const {
   if (folder.empty()) return Invalid(kNoPath);
-  return SaveModel(RealDisk(), folder, state_->saved, *state_->store, state_->table);
+  return SaveModel(RealDisk(), folder, state_->saved, *state_->store, state_->tables);
 }
 
 ModelKind ClickModel::kind() const { return state_->saved.shape.kind; }
@@ -185,7 +189,7 @@ std::vector<FeatureSpec> ClickModel::features() const { return SpecsOf(state_->f
 Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
   STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, false));
   const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape), 1);
-  Scorer scorer(*network, state_->saved.dense, *state_->store, state_->table.id());
+  Scorer scorer(*network, state_->saved.dense, *state_->store, TableIds(state_->tables));
   std::vector<float> all;
   STRATA_TRY(scorer.Score(*source, [&](const Batch&, std::span<const float> logits) -> Status {
     for (const float logit : logits) {
@@ -199,7 +203,7 @@ Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
 Result<ClickMetrics> ClickModel::Evaluate(const ClickRows& rows) const {
   STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, true));
   const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape), 1);
-  Scorer scorer(*network, state_->saved.dense, *state_->store, state_->table.id());
+  Scorer scorer(*network, state_->saved.dense, *state_->store, TableIds(state_->tables));
   SingleGroup alone;
   STRATA_ASSIGN(const Metrics metrics,
                 scorer.Evaluate(*source, alone, [](size_t) { return Status::Ok(); }));

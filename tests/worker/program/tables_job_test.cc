@@ -1,0 +1,168 @@
+// Jobs whose features have their rows in several tables.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/support/temp_folder.h"
+#include "worker/ctr/model_file.h"
+#include "worker/tasks/tasks.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kJob[] = R"([job]
+name = "tables"
+[data]
+train = "rows.csv"
+test = "rows.csv"
+columns = ["user", "friend", "site", "age", "y"]
+label = "y"
+[[feature]]
+columns = ["user"]
+[[feature]]
+columns = ["friend"]
+keys_of = "user"
+[[feature]]
+columns = ["site"]
+[[feature]]
+kind = "numeric"
+columns = ["age"]
+[model]
+embedding_dim = 4
+hidden = [8, 4]
+l2 = 0.001
+[train]
+batch_size = 50
+epochs = 3
+[output]
+model = "model"
+predictions = "predictions.csv"
+)";
+
+constexpr char kTables[] = R"([[table]]
+name = "people"
+features = ["user", "friend"]
+)";
+
+class TablesJob : public testing::Test {
+ protected:
+  TablesJob() {
+    Random random(5);
+    std::string rows;
+    for (int row = 0; row < 300; ++row) {
+      const uint64_t user = random.Below(20);
+      const uint64_t other = 10 + random.Below(20);
+      people_.insert({user, other});
+      rows += fmt::format("u{},u{},s{},{:.3f},{}\n", user, other, random.Below(7), random.Uniform(),
+                          (user + other) % 2);
+    }
+    WriteWholeFile(folder_.File("rows.csv"), rows);
+  }
+
+  Result<TaskResult> Run(Task task, const std::string& tables,
+                         const std::vector<std::string>& overrides = {}) {
+    WorkerOptions options;
+    options.task = task;
+    STRATA_ASSIGN(options.job, ParseJob(kJob + tables, folder_.File("job.toml"), overrides));
+    STRATA_ASSIGN(const auto session, MakeEmbeddedSession(options.job));
+    StatusBoard board(RealClock());
+    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
+    return RunTask({.options = options,
+                    .session = *session,
+                    .disk = RealDisk(),
+                    .clock = RealClock(),
+                    .board = board,
+                    .printer = printer,
+                    .check = [] { return Status::Ok(); }});
+  }
+
+  // Trains and predicts; the predictions.
+  std::string Predictions(const std::string& tables,
+                          const std::vector<std::string>& overrides = {}) {
+    const auto trained = Run(Task::kTrain, tables, overrides);
+    EXPECT_TRUE(trained.ok()) << trained.status().ToString();
+    const auto evaluated = Run(Task::kEvaluate, tables, overrides);
+    EXPECT_TRUE(evaluated.ok()) << evaluated.status().ToString();
+    if (trained.ok() && evaluated.ok()) {
+      EXPECT_EQ(evaluated->metrics->auc, trained->metrics->auc);
+    }
+    EXPECT_TRUE(Run(Task::kPredict, tables, overrides).ok());
+    return ReadWholeFile(folder_.File("predictions.csv"));
+  }
+
+  LoadedModel Model() {
+    auto loaded = LoadModel(RealDisk(), folder_.File("model"));
+    EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
+    return loaded.ok() ? std::move(loaded).value() : LoadedModel{};
+  }
+
+  TempFolder folder_;
+  std::set<uint64_t> people_;
+};
+
+// Where a row is does not matter to it: tables of one dimension give the bits that one table does.
+TEST_F(TablesJob, EqualTablesAreOneTable) {
+  for (const char* kind : {"fm", "deepfm", "dcn", "dcn_v2", "wide_deep"}) {
+    SCOPED_TRACE(kind);
+    const std::vector<std::string> overrides = {fmt::format("model.kind={}", kind)};
+    const std::string expected = Predictions("", overrides);
+    const LoadedModel one = Model();
+    EXPECT_EQ(Predictions(kTables, overrides), expected);
+    const LoadedModel several = Model();
+    ASSERT_EQ(several.tables.size(), 2U);
+    EXPECT_EQ(several.model.dense, one.model.dense);
+    EXPECT_EQ(several.tables[0].keys.size() + several.tables[1].keys.size(),
+              one.tables[0].keys.size());
+  }
+}
+
+TEST_F(TablesJob, SharedKeysAreSharedRows) {
+  Predictions(kTables);
+  EXPECT_EQ(Model().tables[0].keys.size(), people_.size());
+  EXPECT_EQ(Model().tables[1].keys.size(), 7U);
+}
+
+TEST_F(TablesJob, TablesHaveDimensionsOfTheirOwn) {
+  const std::string tables = std::string(kTables) + "dim = 7\n";
+  const std::string predictions = Predictions(tables, {"model.kind=dcn"});
+  const LoadedModel loaded = Model();
+  ASSERT_EQ(loaded.tables.size(), 2U);
+  EXPECT_EQ(loaded.tables[0].values.size(), loaded.tables[0].keys.size() * 7);
+  EXPECT_EQ(loaded.tables[1].values.size(), loaded.tables[1].keys.size() * 4);
+  // A second save replaces the files of all tables.
+  EXPECT_EQ(Predictions(tables, {"model.kind=dcn"}), predictions);
+  EXPECT_EQ(ModelFiles(RealDisk(), folder_.File("model")).size(), 5U);
+  EXPECT_THAT(Run(Task::kEvaluate, std::string(kTables) + "dim = 6\n", {"model.kind=dcn"})
+                  .status()
+                  .ToString(),
+              HasSubstr("the job's [[table]]s differ from those of the model in"));
+  EXPECT_THAT(Run(Task::kTrain, tables).status().ToString(),
+              HasSubstr("table 'people': dim is 7: expected model.embedding_dim, 4, as a deepfm"));
+}
+
+TEST_F(TablesJob, ResumesAllItsTables) {
+  const std::string tables = std::string(kTables) + "dim = 7\n";
+  const std::vector<std::string> unbroken = {"model.kind=dcn", "train.shuffle_rows=0"};
+  const std::string expected = Predictions(tables, unbroken);
+  std::vector<std::string> broken = unbroken;
+  broken.insert(broken.end(),
+                {"checkpoint.every_steps=4", "checkpoint.folder=" + folder_.File("checkpoints"),
+                 "train.epochs=2"});
+  ASSERT_TRUE(Run(Task::kTrain, tables, broken).ok());
+  broken.back() = "train.epochs=3";
+  const auto resumed = Run(Task::kTrain, tables, broken);
+  ASSERT_TRUE(resumed.ok()) << resumed.status().ToString();
+  EXPECT_TRUE(resumed->resumed_from.has_value());
+  ASSERT_TRUE(Run(Task::kPredict, tables, unbroken).ok());
+  EXPECT_EQ(ReadWholeFile(folder_.File("predictions.csv")), expected);
+}
+
+}  // namespace
+}  // namespace strata

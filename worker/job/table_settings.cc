@@ -1,0 +1,163 @@
+#include "worker/job/table_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "storage/row_schema.h"
+#include "worker/job/wrong_setting.h"
+#include "worker/model/model_shape.h"
+
+namespace strata {
+namespace {
+
+// Of the features that no section names.
+constexpr const char* kRest = "embedding";
+constexpr size_t kTablesMax = 1024;
+
+constexpr Setting kTableRows[] = {
+    {.key = "name",
+     .default_value = "",
+     .help = "The table's name: layers take its vectors by it. On servers it is called "
+             "job.name.NAME."},
+    {.key = "features",
+     .type = SettingType::kTextList,
+     .default_value = "",
+     .help =
+         "The columns whose categorical and bucketised features have their rows in this table."},
+    {.key = "dim",
+     .type = SettingType::kInt,
+     .default_value = "0",
+     .help = "Elements of a vector. 0: model.embedding_dim.",
+     .min = 0,
+     .max = RowSchema::kDimMax - 1},
+};
+
+bool IsSlot(const FeatureSpec& feature) { return feature.kind != FeatureKind::kNumeric; }
+
+class Tables {
+ public:
+  Tables(const Settings& settings, JobConfig* job) : settings_(settings), job_(*job) {}
+
+  Status Read() {
+    for (const Settings& section : settings_.Repeated("table")) STRATA_TRY(Add(section));
+    AddRest();
+    STRATA_TRY(CheckSharedKeys());
+    SortFeatures();
+    return {};
+  }
+
+ private:
+  Status Add(const Settings& section) {
+    const std::string& name = section.Text("name");
+    const bool is_taken = name == kRest || name == kDenseInput || name == kEmbeddingsInput ||
+                          std::ranges::count(job_.tables, name, &GraphTable::name) > 0;
+    if (name.empty() || is_taken) {
+      return WrongIn("table", section, "name",
+                     name.empty() ? "is empty: name the table"
+                                  : fmt::format("is '{}', which is taken: name another", name));
+    }
+    if (job_.tables.size() == kTablesMax) {
+      return WrongIn(
+          "table", section, "name",
+          fmt::format("is of one table more than the {} that a model may have", kTablesMax));
+    }
+    const auto dim = static_cast<uint32_t>(section.Int("dim"));
+    GraphTable table{.name = name, .dim = dim == 0 ? job_.embedding_dim : dim};
+    if (section.TextList("features").empty()) {
+      return WrongIn("table", section, "features", "is empty: name at least one column");
+    }
+    for (const std::string& column : section.TextList("features")) {
+      STRATA_TRY(Take(section, column, &table));
+    }
+    job_.tables.push_back(std::move(table));
+    return {};
+  }
+
+  // Puts a column's slots into the table.
+  Status Take(const Settings& section, const std::string& column, GraphTable* table) {
+    const auto slots = static_cast<uint32_t>(std::ranges::count_if(
+        job_.data.features,
+        [&](const FeatureSpec& feature) { return feature.column == column && IsSlot(feature); }));
+    if (slots == 0) {
+      return WrongIn("table", section, "features",
+                     fmt::format("names '{}': expected a column with a categorical or bucketised "
+                                 "feature ([[feature]])",
+                                 column));
+    }
+    if (!table_of_.emplace(column, job_.tables.size()).second) {
+      return WrongIn("table", section, "features",
+                     fmt::format("names '{}', which is in a table already: keep one", column));
+    }
+    table->slots += slots;
+    return {};
+  }
+
+  void AddRest() {
+    GraphTable rest{.name = kRest, .dim = job_.embedding_dim};
+    for (const FeatureSpec& feature : job_.data.features) {
+      if (!IsSlot(feature) || table_of_.contains(feature.column)) continue;
+      ++rest.slots;
+    }
+    if (rest.slots > 0) job_.tables.push_back(std::move(rest));
+  }
+
+  // Columns of no section are in the last table.
+  size_t TableOf(const std::string& column) const {
+    const auto found = table_of_.find(column);
+    return found == table_of_.end() ? job_.tables.size() : found->second;
+  }
+
+  Status CheckSharedKeys() const {
+    for (const FeatureSpec& feature : job_.data.features) {
+      if (feature.keys_of.empty() || TableOf(feature.column) == TableOf(feature.keys_of)) continue;
+      return Invalid(fmt::format(
+          "{}: feature '{}' has the keys of '{}' (keys_of), but another table: put both into one "
+          "[[table]]",
+          job_.file, feature.column, feature.keys_of));
+    }
+    return {};
+  }
+
+  // Numeric features keep their places among themselves, and slots theirs within a table.
+  void SortFeatures() {
+    std::ranges::stable_sort(job_.data.features, {}, [&](const FeatureSpec& feature) {
+      return IsSlot(feature) ? TableOf(feature.column) : 0;
+    });
+  }
+
+  const Settings& settings_;
+  JobConfig& job_;
+  std::map<std::string, size_t> table_of_;  // by column
+};
+
+}  // namespace
+
+std::span<const Setting> TableSettingRows() { return kTableRows; }
+
+Status ReadTables(const Settings& settings, JobConfig* job) {
+  const std::vector<Settings>& sections = settings.Repeated("table");
+  if (sections.empty()) return {};
+  const std::string& where = sections[0].Where();
+  if (!WidthsOf(job->model).embedding_dim) {
+    return Invalid(fmt::format(
+        "{}: [[table]] has no effect on model.kind = \"{}\", which has no vectors: remove it",
+        where, ModelKindName(job->model)));
+  }
+  if (job->data.sparse.has_value()) {
+    return Invalid(fmt::format(
+        "{}: [[table]] is for data with columns: rows of data.format = \"{}\" name their features "
+        "themselves; remove it",
+        where, settings.Text("data.format")));
+  }
+  if (job->device.kind == DeviceKind::kCuda) {
+    return Invalid(fmt::format(
+        "{}: [[table]] is for compute.device = \"cpu\": on a GPU a model has one table", where));
+  }
+  return Tables(settings, job).Read();
+}
+
+}  // namespace strata
