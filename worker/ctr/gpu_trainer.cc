@@ -48,7 +48,7 @@ Status GpuTrainer::ReadNext(BatchSource& source) {
   return next_.samples == 0 ? Status::Ok() : training_.Bring(next_);
 }
 
-Result<double> GpuTrainer::Step(BatchSource& source) {
+Result<bool> GpuTrainer::Step(BatchSource& source, double* loss) {
   // The seed is that of a Trainer alone.
   STRATA_TRY(training_.Begin(
       {.dropout = options_.dropout, .dropout_seed = Mix64(Mix64(options_.seed) + step_)}));
@@ -57,13 +57,16 @@ Result<double> GpuTrainer::Step(BatchSource& source) {
   STRATA_ASSIGN(std::jthread reader, StartThread("read ahead", [&] { read = ReadNext(source); }));
   logits_.resize(batch_.samples);
   STRATA_ASSIGN(const double sum, training_.Finish(logits_));
-  const double loss = sum / static_cast<double>(batch_.samples);
-  STRATA_TRY(CheckLoss(step_, loss));
-  if (options_.between_steps) STRATA_TRY(options_.between_steps());
+  *loss = sum / static_cast<double>(batch_.samples);
+  STRATA_TRY(CheckLoss(step_, *loss));
+  if (options_.between_steps) {
+    STRATA_ASSIGN(const bool goes_on, options_.between_steps());
+    if (!goes_on) return false;
+  }
   STRATA_TRY(training_.Update(step_));
   reader.join();
   STRATA_TRY(read);
-  return loss;
+  return true;
 }
 
 Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
@@ -78,7 +81,12 @@ Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
   while (next_.samples > 0) {
     std::swap(batch_, next_);
     has_ended_ = options_.wants_end && options_.wants_end();
-    STRATA_ASSIGN(const double loss, Step(source));
+    double loss = 0;
+    STRATA_ASSIGN(const bool done, Step(source, &loss));
+    if (!done) {
+      has_ended_ = true;
+      return {};
+    }
     samples_ += batch_.samples;
     const StepReport report{.step = step_,
                             .samples = batch_.samples,

@@ -21,7 +21,7 @@ struct GpuTrainerOptions {
   float dropout = 0;
   OptimizerSpec dense_optimizer;  // that of the GpuTraining
   // As TrainerOptions has them.
-  std::function<Status()> between_steps = {};
+  BetweenSteps between_steps = {};
   std::function<bool()> wants_end = {};
 };
 
@@ -43,9 +43,9 @@ class GpuTrainer final : public TrainingRun {
  private:
   // Takes the next batch of the source to the GPU, unless the source is at its end.
   Status ReadNext(BatchSource& source);
-  // Learns from the current batch, and reads the next one meanwhile. The loss before that, as a
-  // mean.
-  Result<double> Step(BatchSource& source);
+  // Learns from the current batch, and reads the next one meanwhile. `loss` gets the loss before
+  // that, as a mean. False: training ends before the step.
+  Result<bool> Step(BatchSource& source, double* loss);
 
   const GpuTrainerOptions options_;
   const LayerGraph& graph_;

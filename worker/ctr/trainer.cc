@@ -169,7 +169,13 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   for (float& gradient : dense_gradient) gradient *= scale;
 
   STRATA_TRY(update_.Wait());  // of the step before, which this step's rows have seen
-  if (options_.between_steps) STRATA_TRY(options_.between_steps());
+  if (options_.between_steps) {
+    STRATA_ASSIGN(const bool goes_on, options_.between_steps());
+    if (!goes_on) {
+      *ended = has_ended_ = true;
+      return {};
+    }
+  }
   SubmitUpdate(part, next);
   ApplyDense({}, options_.dense_optimizer, step_, dense_, dense_state_, dense_gradient);
 
@@ -204,7 +210,10 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     bool ended = false;
     StepReport report;
     STRATA_TRY(Finish(part, next, &ended, &report));
-    if (ended) break;
+    if (ended) {
+      if (has_ended_) return {};  // nothing is under way
+      break;
+    }
     if (!options_.fused) SubmitLookup(next);
     STRATA_TRY(on_step(report));
     if (has_ended_) {

@@ -39,10 +39,7 @@ struct TrainerOptions {
   // Batches ahead of their use whose keys the store is told, for tables that keep rows in slower
   // tiers. That many and one, at least, are in memory.
   uint32_t hint_batches = 1;
-  // Called before this rank's part of each step is sent, the first one too: the table then holds
-  // the updates of all steps before and of no other, whatever the other ranks have sent, until it
-  // returns. An error ends training.
-  std::function<Status()> between_steps = {};
+  BetweenSteps between_steps = {};
   // Asked in each step. When it says so on any rank, training ends after that step on all of them.
   std::function<bool()> wants_end = {};
 };

@@ -33,7 +33,8 @@ ProgressState Phase::Update(double share, double loss, const RecentSamples* rece
                             .samples_per_second = pace_.SamplesPerSecond(),
                             .eta_seconds = pace_.EtaSeconds(),
                             .loss = loss,
-                            .auc = recent == nullptr ? kUnknown : recent->Auc()};
+                            .auc = recent == nullptr ? kUnknown : recent->Auc(),
+                            .evaluation = evaluation_};
   context_.board.SetProgress(state, pace_);
   return state;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/human_text.h"
 #include "base/json_text.h"
 
 namespace strata {
@@ -13,6 +14,15 @@ namespace {
 
 double Rate(const TaskResult& result) {
   return result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0;
+}
+
+// "300 of 450 by auc; training ended 3 evaluations later".
+std::string BestText(const TaskResult& result) {
+  const EarlyStoppingResult& stopping = *result.early_stopping;
+  return fmt::format("{} of {} by {}{}", stopping.best_steps, result.steps, stopping.best_by,
+                     stopping.ended ? fmt::format("; training ended {} later",
+                                                  Counted(stopping.since_best, "evaluation"))
+                                    : "");
 }
 
 }  // namespace
@@ -37,6 +47,12 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
                          {"calibration", JsonNumber(result.metrics->calibration)},
                          {"samples", result.metrics->samples},
                          {"bad_rows", result.metrics->bad_rows}};
+  }
+  if (result.early_stopping.has_value()) {
+    object["early_stopping"] = {{"ended", result.early_stopping->ended},
+                                {"best_by", result.early_stopping->best_by},
+                                {"best_step", result.early_stopping->best_steps},
+                                {"evaluations_since", result.early_stopping->since_best}};
   }
   object["workers"] = workers;
   object["servers"] = servers;
@@ -65,6 +81,7 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
                       fmt::format("{} samples{}", result.metrics->samples,
                                   bad > 0 ? fmt::format(", {} bad rows left out", bad) : ""));
   }
+  if (result.early_stopping.has_value()) rows.emplace_back("best step", BestText(result));
   if (result.resumed_from.has_value()) {
     rows.emplace_back("resumed from", fmt::format("checkpoint {}", *result.resumed_from));
   }

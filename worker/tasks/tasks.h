@@ -17,6 +17,14 @@
 
 namespace strata {
 
+// How training with train.early_stopping went.
+struct EarlyStoppingResult {
+  bool ended = false;       // before its last epoch did
+  std::string best_by;      // the metric, as train.best_by has it
+  uint64_t best_steps = 0;  // of the model that is kept
+  uint64_t since_best = 0;  // evaluations after it
+};
+
 // What a task has to say in the end.
 struct TaskResult {
   ModelKind model = ModelKind::kLogistic;
@@ -28,7 +36,8 @@ struct TaskResult {
   uint64_t steps = 0;                    // training, with those before a resume
   std::optional<uint32_t> resumed_from;  // the checkpoint that training went on from
   uint64_t checkpoints = 0;              // taken; rank 0 alone knows
-  std::optional<Metrics> metrics;
+  std::optional<Metrics> metrics;        // of the model that is kept
+  std::optional<EarlyStoppingResult> early_stopping = {};
   std::string model_path;        // written or read
   std::string predictions_path;  // written
 };

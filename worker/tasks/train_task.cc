@@ -17,9 +17,9 @@
 #include "worker/ctr/dictionary.h"
 #include "worker/ctr/gpu_trainer.h"
 #include "worker/ctr/model_file.h"
-#include "worker/ctr/scorer.h"
 #include "worker/ctr/trainer.h"
 #include "worker/tasks/checkpoint_taker.h"
+#include "worker/tasks/evaluations.h"
 #include "worker/tasks/job_agreement.h"
 #include "worker/tasks/job_data.h"
 #include "worker/tasks/job_network.h"
@@ -105,11 +105,16 @@ class TrainTask {
     STRATA_TRY(MakeRun(*network, table));
     TrainingRun& run = *run_;
     STRATA_TRY(run.Start());
+    const auto save = [&] { return Save(features, shape, table); };
+    STRATA_TRY(OpenEvaluations(*network, table.id(), save));
     if (resumed_.has_value()) STRATA_TRY(run.Resume(resumed_->state));
-    STRATA_TRY(TrainAll(*network, table.id()));
-    if (run.has_ended()) STRATA_TRY(StopIfAsked());
-    STRATA_TRY(Save(features, shape, table));
-    if (run.has_ended()) return StoppedUnread();
+    STRATA_TRY(TrainAll());
+    const bool has_best = evaluations_.has_value() && evaluations_->has_best();
+    const bool was_ended = run.has_ended() && !EndedEarly();
+    if (was_ended) STRATA_TRY(StopIfAsked());
+    if (!has_best) STRATA_TRY(save());
+    result_.model_path = job_.model_path;
+    if (was_ended) return StoppedUnread();
     return std::move(result_);
   }
 
@@ -178,75 +183,99 @@ class TrainTask {
                             .batch_size = job_.batch_size,
                             .dropout = job_.dropout,
                             .dense_optimizer = job_.dense_optimizer,
-                            .between_steps = BetweenSteps(),
+                            .between_steps = [this] { return BetweenSteps(); },
                             .wants_end = [this] { return WantsEnd(); }},
           network.graph(), *gpu_training_);
       return {};
     }
-    run_ = std::make_unique<Trainer>(TrainerOptions{.seed = job_.seed,
-                                                    .batch_size = job_.batch_size,
-                                                    .dropout = job_.dropout,
-                                                    .l2 = job_.l2,
-                                                    .dense_optimizer = job_.dense_optimizer,
-                                                    .table = table.id(),
-                                                    .nonce = SystemRandom64(),
-                                                    .fused = table.ack != AckLevel::kSynced,
-                                                    .hint_batches = job_.hint_batches,
-                                                    .between_steps = BetweenSteps(),
-                                                    .wants_end = [this] { return WantsEnd(); }},
-                                     network, context_.session.store(), group_);
+    run_ =
+        std::make_unique<Trainer>(TrainerOptions{.seed = job_.seed,
+                                                 .batch_size = job_.batch_size,
+                                                 .dropout = job_.dropout,
+                                                 .l2 = job_.l2,
+                                                 .dense_optimizer = job_.dense_optimizer,
+                                                 .table = table.id(),
+                                                 .nonce = SystemRandom64(),
+                                                 .fused = table.ack != AckLevel::kSynced,
+                                                 .hint_batches = job_.hint_batches,
+                                                 .between_steps = [this] { return BetweenSteps(); },
+                                                 .wants_end = [this] { return WantsEnd(); }},
+                                  network, context_.session.store(), group_);
     return {};
   }
 
-  std::function<Status()> BetweenSteps() {
-    if (checkpointer_ == nullptr) return {};
+  // Only of a run that has data.test.
+  Status OpenEvaluations(Network& network, TableId table, const std::function<Status()>& save) {
+    if (test_ != nullptr) {
+      evaluations_.emplace(EvaluationParts{.context = context_,
+                                           .test = *test_,
+                                           .network = network,
+                                           .run = *run_,
+                                           .table = table,
+                                           .save = save});
+      if (resumed_.has_value()) STRATA_TRY(evaluations_->Resume(resumed_->state.evaluations));
+    }
+    OpenTaker();
+    return {};
+  }
+
+  void OpenTaker() {
+    if (checkpointer_ == nullptr) return;
     std::optional<uint64_t> resumed_steps;
     if (resumed_.has_value()) resumed_steps = resumed_->state.steps;
     taker_.emplace(*checkpointer_, context_.clock,
-                   CheckpointTakerOptions{.fingerprint = fingerprint_,
-                                          .every_steps = job_.checkpoint.every_steps,
-                                          .resumed_steps = resumed_steps});
-    return [this] { return taker_->BetweenSteps(*run_); };
+                   CheckpointTakerOptions{
+                       .fingerprint = fingerprint_,
+                       .every_steps = job_.checkpoint.every_steps,
+                       .resumed_steps = resumed_steps,
+                       .evaluations = evaluations_.has_value() ? evaluations_->best() : nullptr});
   }
 
-  Status TrainAll(Network& network, TableId table) {
+  // A checkpoint holds what was evaluated after the same steps.
+  Result<bool> BetweenSteps() {
+    if (evaluations_.has_value()) {
+      STRATA_ASSIGN(const bool goes_on, evaluations_->BetweenSteps(epoch_));
+      if (!goes_on) return false;
+    }
+    if (taker_.has_value()) STRATA_TRY(taker_->BetweenSteps(*run_));
+    return true;
+  }
+
+  Status TrainAll() {
     RecentSamples recent;
     double loss = kUnknown;
     Phase phase(context_, "train");
-    double seconds_evaluating = 0;
     const uint64_t samples_before = resumed_.has_value() ? resumed_->state.samples : 0;
-    auto epoch = static_cast<uint32_t>(resumed_.has_value() ? resumed_->state.epoch : 0);
-    for (; epoch < job_.epochs; ++epoch) {
+    epoch_ = static_cast<uint32_t>(resumed_.has_value() ? resumed_->state.epoch : 0);
+    for (; epoch_ < job_.epochs; ++epoch_) {
       context_.board.SetState("training");
       context_.set_ends_itself(takes_checkpoints());
-      STRATA_TRY(run_->TrainEpoch(*training_, epoch, [&](const StepReport& report) -> Status {
+      STRATA_TRY(run_->TrainEpoch(*training_, epoch_, [&](const StepReport& report) -> Status {
         recent.Add(*report.batch, report.logits);
         // A mean over about the last twenty steps.
         loss = std::isnan(loss) ? report.loss : loss + (report.loss - loss) / 20;
-        context_.board.Advance(report.samples, report.step, epoch);
+        context_.board.Advance(report.samples, report.step, epoch_);
+        if (evaluations_.has_value()) phase.SetEvaluation(evaluations_->shown());
         phase.Advance(report.samples, static_cast<double>(report.samples_total) / samples_in_all_,
                       loss, &recent);
         return context_.check();
       }));
       if (run_->has_ended()) break;
       context_.set_ends_itself(false);
-      const bool last = epoch + 1 == job_.epochs;
-      const bool due = job_.eval_every > 0 && (epoch + 1) % job_.eval_every == 0;
-      if (last) phase.Show(1, loss, &recent);
-      if (test_ == nullptr || !(last || due)) continue;
-      const TimeNs begin = context_.clock.Now();
-      const std::vector<float> dense = run_->Dense();
-      Scorer scorer(network, dense, context_.session.store(), table);
-      STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, *test_, scorer));
-      seconds_evaluating += SecondsBetween(begin, context_.clock.Now());
-      Log(LogLevel::kInfo, "epoch {} of {}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}",
-          epoch + 1, job_.epochs, metrics.auc, metrics.logloss, metrics.calibration);
-      result_.metrics = metrics;
+      if (epoch_ + 1 == job_.epochs) phase.Show(1, loss, &recent);
+      if (!evaluations_.has_value()) continue;
+      STRATA_ASSIGN(const bool goes_on, evaluations_->AfterEpoch(epoch_));
+      if (!goes_on) break;
     }
+    if (EndedEarly()) context_.set_ends_itself(false);
     result_.model = job_.model;
     result_.samples = run_->samples() - samples_before;
     result_.steps = run_->steps();
-    result_.seconds = phase.seconds() - seconds_evaluating;
+    result_.seconds = phase.seconds();
+    if (evaluations_.has_value()) {
+      result_.seconds -= evaluations_->seconds();
+      evaluations_->Tell(EndedEarly(), &result_);
+    }
     if (taker_.has_value()) result_.checkpoints = taker_->Finish();
     return {};
   }
@@ -264,8 +293,11 @@ class TrainTask {
                       : RemoveDictionary(context_.disk, folder);
       });
     }
-    result_.model_path = job_.model_path;
     return AgreeOnStatus(group_, saved);
+  }
+
+  bool EndedEarly() const {
+    return epoch_ < job_.epochs && evaluations_.has_value() && evaluations_->wants_end();
   }
 
   bool takes_checkpoints() const { return job_.checkpoint.every_steps != 0; }
@@ -299,7 +331,11 @@ class TrainTask {
     const bool kept = !job_.model_path.empty();
     return Cancelled(fmt::format(
         "nobody reads standard output any more: stopped after step {}, {}{}", result_.steps,
-        kept ? "whose model is in " + job_.model_path : "which is lost: output.model names a place",
+        !kept ? "which is lost: output.model names a place"
+        : result_.early_stopping.has_value()
+            ? fmt::format("the best model, that of step {}, is in {}",
+                          result_.early_stopping->best_steps, job_.model_path)
+            : "whose model is in " + job_.model_path,
         checkpointer_ == nullptr ? "" : "; the same job goes on from its newest checkpoint"));
   }
 
@@ -314,7 +350,9 @@ class TrainTask {
   std::optional<ResumedRun> resumed_;
   std::unique_ptr<GpuTraining> gpu_training_;  // where rows are on a GPU
   std::unique_ptr<TrainingRun> run_;
-  std::optional<CheckpointTaker> taker_;
+  uint32_t epoch_ = 0;                      // the one under way
+  std::optional<Evaluations> evaluations_;  // with data.test
+  std::optional<CheckpointTaker> taker_;    // goes before what it reads
   std::optional<TextCounts> texts_;  // of all ranks, on rank 0, if a dictionary is to be written
   TaskResult result_;
 };

@@ -165,6 +165,78 @@ TEST(Trainer, AllRanksEndAfterTheStepInWhichOneWantsTheEnd) {
   EXPECT_EQ(ended[0].rows, whole[0].rows);
 }
 
+// What a run finds between its steps: metrics by steps, of rank 0. It ends before step `steps` + 1.
+std::map<uint64_t, Metrics> EvaluateBetween(const Recipe& recipe,
+                                            const std::vector<ClickSample>& data, size_t world,
+                                            uint64_t steps, std::vector<TrainerState>* states) {
+  MemoryWorld memory(static_cast<int>(world));
+  SyncStore store;
+  states->resize(world);
+  std::map<uint64_t, Metrics> found;
+  std::vector<std::thread> ranks;
+  for (size_t r = 0; r < world; ++r) {
+    ranks.emplace_back([&, r] {
+      Group group(memory.rank(static_cast<int>(r)));
+      const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
+      ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
+      VectorSource share(data, data.size() * r / world, data.size() * (r + 1) / world);
+      VectorSource test = share;
+      Trainer* running = nullptr;
+      const auto between = [&]() -> Result<bool> {
+        const std::vector<float> dense = running->Dense();
+        Scorer scorer(*network, dense, store, TableOf(recipe).id());
+        STRATA_ASSIGN(const Metrics metrics,
+                      scorer.Evaluate(test, group, [](size_t) -> Status { return {}; }));
+        if (r == 0) found[running->steps()] = metrics;
+        return running->steps() < steps;
+      };
+      Trainer trainer({.seed = recipe.seed,
+                       .batch_size = recipe.batch_size,
+                       .dense_optimizer = recipe.dense,
+                       .table = TableOf(recipe).id(),
+                       .nonce = 1,
+                       .between_steps = between},
+                      *network, store, group);
+      running = &trainer;
+      ASSERT_TRUE(trainer.Start().ok());
+      const auto go_on = [](const StepReport&) -> Status { return {}; };
+      ASSERT_TRUE(trainer.TrainEpoch(share, 0, go_on).ok());
+      EXPECT_EQ(trainer.has_ended(), trainer.steps() == steps);
+      (*states)[r] = trainer.State();
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return found;
+}
+
+// The table and the dense part are then those of a run that ends there.
+TEST(Trainer, BetweenStepsEverythingIsAsItIsWhereTrainingEnds) {
+  const auto data = ClickData(1'200, 13);
+  const Recipe recipe{.shape = {ModelKind::kDeepFm, 4, {8}, 3, 2}, .batch_size = 150};
+  for (const size_t world : {1U, 3U}) {
+    std::vector<TrainerState> states;
+    const auto all = EvaluateBetween(recipe, data, world, UINT64_MAX, &states);
+    ASSERT_EQ(all.size(), 8U);
+    for (const uint64_t steps : {1U, 3U, 7U}) {
+      const auto some = EvaluateBetween(recipe, data, world, steps, &states);
+      ASSERT_EQ(some.size(), steps + 1);
+      EXPECT_EQ(some.rbegin()->first, steps);
+      for (const auto& [step, metrics] : some) {
+        EXPECT_EQ(metrics.logloss, all.at(step).logloss) << step;
+        EXPECT_EQ(metrics.auc, all.at(step).auc) << step;
+      }
+      for (const TrainerState& state : states) {
+        EXPECT_EQ(state.steps, steps);
+        EXPECT_EQ(state.epoch, 0U);
+        EXPECT_EQ(state.epoch_steps, steps);
+        EXPECT_EQ(state.samples, 150 * steps);
+        EXPECT_EQ(state.dense, states[0].dense);
+      }
+    }
+    EXPECT_LT(all.at(7).logloss, all.at(1).logloss);
+  }
+}
+
 TEST(Trainer, XorNeedsInteractions) {
   const auto data = XorData(8000, 1);
   const auto test = XorData(2000, 2);

@@ -203,6 +203,21 @@ TEST(TaskResult, JsonHasTheNamesThatScriptsRelyOn) {
   EXPECT_EQ(object["servers"], 3);
 }
 
+TEST(TaskResult, TellsWhichModelEarlyStoppingKept) {
+  TaskResult result;
+  result.steps = 450;
+  result.early_stopping = {.ended = true, .best_by = "auc", .best_steps = 300, .since_best = 3};
+  const auto object = nlohmann::json::parse(ResultJson(ExampleOptions(), result, 1, 0));
+  EXPECT_EQ(object["early_stopping"],
+            nlohmann::json::parse(
+                R"({"ended":true,"best_by":"auc","best_step":300,"evaluations_since":3})"));
+  EXPECT_THAT(ResultTable(ExampleOptions(), result, 1, 0),
+              HasSubstr("best step     300 of 450 by auc; training ended 3 evaluations later\n"));
+  result.early_stopping->ended = false;
+  EXPECT_THAT(ResultTable(ExampleOptions(), result, 1, 0),
+              HasSubstr("best step     300 of 450 by auc\n"));
+}
+
 TEST(TaskResult, TableIsForPeople) {
   TaskResult result;
   result.model = ModelKind::kDeepFm;

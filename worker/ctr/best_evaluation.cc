@@ -1,0 +1,50 @@
+#include "worker/ctr/best_evaluation.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace strata {
+
+const char* BestByName(BestBy by) { return by == BestBy::kAuc ? "auc" : "logloss"; }
+
+std::optional<BestBy> BestByOf(std::string_view name) {
+  for (const BestBy by : {BestBy::kAuc, BestBy::kLogloss}) {
+    if (name == BestByName(by)) return by;
+  }
+  return std::nullopt;
+}
+
+double ScoreOf(const Metrics& metrics, BestBy by) {
+  return by == BestBy::kAuc ? metrics.auc : -metrics.logloss;
+}
+
+Result<bool> BestEvaluation::Add(const ClickEvaluation& evaluation) {
+  const double score = ScoreOf(evaluation.metrics, by_);
+  if (!std::isfinite(score)) {
+    return Failed(fmt::format(
+        "train.best_by = \"{}\" cannot be computed of the {} samples of data.test: expected rows "
+        "that weigh more than 0{}",
+        BestByName(by_), evaluation.metrics.samples,
+        by_ == BestBy::kAuc ? ", of both labels; or use train.best_by = \"logloss\"" : ""));
+  }
+  const bool is_best = !state_.has_value() ||
+                       state_->best.metrics.samples != evaluation.metrics.samples ||
+                       score > ScoreOf(state_->best.metrics, by_);
+  if (is_best) {
+    state_ = {.by = by_, .best = evaluation, .since_best = 0, .evaluated_steps = evaluation.steps};
+  } else {
+    ++state_->since_best;
+    state_->evaluated_steps = evaluation.steps;
+  }
+  return is_best;
+}
+
+bool BestEvaluation::Resume(const EvaluationState& state) {
+  state_.reset();
+  if (state.by != by_) return false;
+  state_ = state;
+  return true;
+}
+
+}  // namespace strata
