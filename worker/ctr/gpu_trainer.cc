@@ -1,5 +1,6 @@
 #include "worker/ctr/gpu_trainer.h"
 
+#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -48,6 +49,19 @@ Status GpuTrainer::ReadNext(BatchSource& source) {
   return next_.samples == 0 ? Status::Ok() : training_.Bring(next_);
 }
 
+// The rows are on the GPU: of them the pooled embeddings tell.
+Status GpuTrainer::Diverged(double loss) {
+  const std::vector<float> dense = Dense();
+  return strata::Diverged(step_, loss,
+                          FirstCause({.graph = graph_,
+                                      .batch = batch_,
+                                      .parameters = dense,
+                                      .logits = logits_,
+                                      .place = training_.FirstNotFinite()},
+                                     options_.names),
+                          nullptr);
+}
+
 Result<bool> GpuTrainer::Step(BatchSource& source, double* loss) {
   // The seed is that of a Trainer alone.
   STRATA_TRY(training_.Begin(
@@ -58,7 +72,7 @@ Result<bool> GpuTrainer::Step(BatchSource& source, double* loss) {
   logits_.resize(batch_.samples);
   STRATA_ASSIGN(const double sum, training_.Finish(logits_));
   *loss = sum / static_cast<double>(batch_.samples);
-  STRATA_TRY(CheckLoss(step_, *loss));
+  if (!std::isfinite(*loss)) return Diverged(*loss);
   if (options_.between_steps) {
     STRATA_ASSIGN(const bool goes_on, options_.between_steps());
     if (!goes_on) return false;

@@ -8,6 +8,7 @@
 
 #include "strata/optimizer_spec.h"
 #include "strata/status.h"
+#include "worker/ctr/divergence.h"
 #include "worker/ctr/training_run.h"
 #include "worker/data/batch.h"
 #include "worker/model/gpu_training.h"
@@ -22,6 +23,7 @@ struct GpuTrainerOptions {
   OptimizerSpec dense_optimizer;  // that of the GpuTraining
   // As TrainerOptions has them.
   BetweenSteps between_steps = {};
+  InputNames names = {};
   std::function<bool()> wants_end = {};
 };
 
@@ -43,6 +45,8 @@ class GpuTrainer final : public TrainingRun {
  private:
   // Takes the next batch of the source to the GPU, unless the source is at its end.
   Status ReadNext(BatchSource& source);
+  // Why the loss of the current batch is not finite.
+  Status Diverged(double loss);
   // Learns from the current batch, and reads the next one meanwhile. `loss` gets the loss before
   // that, as a mean. False: training ends before the step.
   Result<bool> Step(BatchSource& source, double* loss);

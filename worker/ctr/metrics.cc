@@ -1,6 +1,7 @@
 #include "worker/ctr/metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <tuple>
@@ -33,6 +34,12 @@ double AreaUnderCurve(const std::vector<ScoredSample>& samples) {
   return pairs > 0 ? area / pairs : std::numeric_limits<double>::quiet_NaN();
 }
 
+// In nats, of an event of this probability.
+double Entropy(double share) {
+  const auto part = [](double p) { return p > 0 ? -p * std::log(p) : 0; };
+  return part(share) + part(1 - share);
+}
+
 }  // namespace
 
 Metrics ComputeMetrics(std::vector<ScoredSample>* samples) {
@@ -53,6 +60,7 @@ Metrics ComputeMetrics(std::vector<ScoredSample>* samples) {
   }
   const double none = std::numeric_limits<double>::quiet_NaN();
   metrics.logloss = weights > 0 ? loss / weights : none;
+  metrics.base_logloss = weights > 0 ? Entropy(labels / weights) : none;
   metrics.calibration = labels > 0 ? predictions / labels : none;
   return metrics;
 }

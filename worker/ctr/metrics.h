@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct Metrics {
   double logloss = 0;      // weighted mean
   double calibration = 0;  // mean prediction / mean label; NaN without positives
   uint64_t bad_rows = 0;   // rows of the data that could not be read and are left out
+  // The logloss of always predicting the weighted share of positives.
+  double base_logloss = std::numeric_limits<double>::quiet_NaN();
 };
 
 // Exact. A function of the set of samples, to the bit, whatever their order. Reorders `samples`.

@@ -1,9 +1,13 @@
 #include "worker/ctr/scorer.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "worker/ctr/agree.h"
+#include "worker/ctr/divergence.h"
 
 namespace strata {
 
@@ -46,7 +50,13 @@ Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
   STRATA_TRY(Score(source, [&](const Batch& batch, std::span<const float> logits) -> Status {
     for (size_t i = 0; i < batch.samples; ++i) {
       if (!std::isfinite(logits[i])) {
-        return Failed("evaluation: the model's answer is no number: its parameters diverged");
+        const std::string cause = FirstCause({.graph = network_.graph(),
+                                              .batch = batch,
+                                              .parameters = dense_,
+                                              .logits = logits,
+                                              .place = network_.FirstNotFinite()},
+                                             {});
+        return Failed(fmt::format("evaluation: the model's answer is no number: {}", cause));
       }
       scored.push_back({logits[i], batch.labels[i], batch.weights[i]});
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/hash.h"
@@ -154,6 +155,21 @@ Status Trainer::Compute(Part& part) {
   return {};
 }
 
+// Every rank gets here in the same step: the loss is that of all of them.
+Status Trainer::Diverged(double loss, const Part& part) {
+  const std::string mine = part.batch.samples == 0
+                               ? ""
+                               : FirstCause({.graph = network_.graph(),
+                                             .batch = part.batch,
+                                             .unique = &part.unique,
+                                             .rows = part.rows,
+                                             .parameters = dense_,
+                                             .logits = logits_,
+                                             .place = network_.FirstNotFinite()},
+                                            options_.names);
+  return strata::Diverged(step_, loss, mine, &group_);
+}
+
 Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next,
                        bool* ended, StepReport* report) {
   STRATA_TRY(group_.Allreduce(std::span<float>(reduced_), ReduceOp::kSum));
@@ -162,7 +178,7 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   if (*ended) return {};
   has_ended_ = reduced_[dense_.size() + 2] > 0;
   const float loss = reduced_[dense_.size()] / samples;
-  STRATA_TRY(CheckLoss(step_, loss));
+  if (!std::isfinite(loss)) return Diverged(loss, *part);
   const float scale = 1.0F / samples;
   for (float& gradient : part->gradients) gradient *= scale;
   const std::span<float> dense_gradient = std::span(reduced_).first(dense_.size());

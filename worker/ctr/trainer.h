@@ -18,6 +18,7 @@
 #include "cluster/collective/group.h"
 #include "storage/table.h"
 #include "strata/status.h"
+#include "worker/ctr/divergence.h"
 #include "worker/ctr/pending.h"
 #include "worker/ctr/training_run.h"
 #include "worker/data/batch.h"
@@ -40,6 +41,7 @@ struct TrainerOptions {
   // tiers. That many and one, at least, are in memory.
   uint32_t hint_batches = 1;
   BetweenSteps between_steps = {};
+  InputNames names = {};  // for messages
   // Asked in each step. When it says so on any rank, training ends after that step on all of them.
   std::function<bool()> wants_end = {};
 };
@@ -87,6 +89,8 @@ class Trainer final : public TrainingRun {
   void SubmitUpdate(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next);
   Status Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next, bool* ended,
                 StepReport* report);
+  // Why the loss of the step that `part` was computed in is not finite.
+  Status Diverged(double loss, const Part& part);
   SyncGroup Mark() const;
 
   TrainerOptions options_;

@@ -35,9 +35,6 @@ Status CheckDense(const TrainerState& state, size_t parameters, size_t numbers);
 // all ranks alike, ends training there. An error ends it, too.
 using BetweenSteps = std::function<Result<bool>()>;
 
-// kFailed: the loss of this step is no finite number.
-Status CheckLoss(uint64_t step, double loss);
-
 // After each step, on every rank.
 struct StepReport {
   uint64_t step = 0;     // from 1, over all epochs

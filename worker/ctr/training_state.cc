@@ -64,11 +64,12 @@ std::string EvaluationLines(const EvaluationState& state) {
   const Metrics& metrics = state.best.metrics;
   return fmt::format(
       "best_by = {}\nbest_steps = {}\nbest_samples = {}\nbest_auc = {}\nbest_logloss = {}\n"
-      "best_calibration = {}\nbest_evaluated = {}\nbest_bad_rows = {}\nsince_best = {}\n"
+      "best_calibration = {}\nbest_base_logloss = {}\nbest_evaluated = {}\nbest_bad_rows = "
+      "{}\nsince_best = {}\n"
       "evaluated_steps = {}\n",
       BestByName(state.by), state.best.steps, state.best.samples, metrics.auc, metrics.logloss,
-      metrics.calibration, metrics.samples, metrics.bad_rows, state.since_best,
-      state.evaluated_steps);
+      metrics.calibration, metrics.base_logloss, metrics.samples, metrics.bad_rows,
+      state.since_best, state.evaluated_steps);
 }
 
 Status ParseEvaluations(std::string_view* text, const std::string& where, uint64_t steps,
@@ -86,6 +87,7 @@ Status ParseEvaluations(std::string_view* text, const std::string& where, uint64
   STRATA_TRY(TakeNumber(text, "best_auc", where, &best.metrics.auc));
   STRATA_TRY(TakeNumber(text, "best_logloss", where, &best.metrics.logloss));
   STRATA_TRY(TakeNumber(text, "best_calibration", where, &best.metrics.calibration));
+  STRATA_TRY(TakeNumber(text, "best_base_logloss", where, &best.metrics.base_logloss));
   STRATA_TRY(TakeNumber(text, "best_evaluated", where, &best.metrics.samples));
   STRATA_TRY(TakeNumber(text, "best_bad_rows", where, &best.metrics.bad_rows));
   STRATA_TRY(TakeNumber(text, "since_best", where, &state->since_best));

@@ -126,9 +126,9 @@ void RecentSamples::Add(const Batch& batch, std::span<const float> logits) {
   }
 }
 
-double RecentSamples::Auc() const {
+Metrics RecentSamples::Measure() const {
   std::vector<ScoredSample> samples = samples_;
-  return ComputeMetrics(&samples).auc;
+  return ComputeMetrics(&samples);
 }
 
 ProgressPrinter::ProgressPrinter(const Clock& clock, std::FILE* lines, bool terminal,

@@ -95,7 +95,8 @@ class RecentSamples {
   static constexpr size_t kSamples = 16384;
 
   void Add(const Batch& batch, std::span<const float> logits);
-  double Auc() const;  // NaN until both labels were seen
+  Metrics Measure() const;
+  double Auc() const { return Measure().auc; }  // NaN until both labels were seen
 
  private:
   std::vector<ScoredSample> samples_;

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/dictionary.h"
+#include "worker/ctr/divergence.h"
 #include "worker/ctr/gpu_trainer.h"
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/trainer.h"
@@ -74,6 +75,15 @@ TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
           .state_type = job.sparse_state_type};
 }
 
+InputNames NamesOf(const std::vector<FittedFeature>& features) {
+  InputNames names;
+  for (const FittedFeature& feature : features) {
+    const bool is_dense = feature.spec.kind == FeatureKind::kNumeric;
+    (is_dense ? names.dense : names.slots).push_back(feature.spec.column);
+  }
+  return names;
+}
+
 class TrainTask {
  public:
   explicit TrainTask(const TaskContext& context)
@@ -102,7 +112,7 @@ class TrainTask {
                   MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));
     const TableSpec table = JobTable(job_, shape);
     STRATA_TRY(ResumeOrBegin(table, fitted));
-    STRATA_TRY(MakeRun(*network, table));
+    STRATA_TRY(MakeRun(*network, table, NamesOf(features)));
     TrainingRun& run = *run_;
     STRATA_TRY(run.Start());
     const auto save = [&] { return Save(features, shape, table); };
@@ -115,6 +125,7 @@ class TrainTask {
     if (!has_best) STRATA_TRY(save());
     result_.model_path = job_.model_path;
     if (was_ended) return StoppedUnread();
+    if (group_.rank() == 0) WarnOfDivergence();
     return std::move(result_);
   }
 
@@ -171,7 +182,7 @@ class TrainTask {
     return context_.session.store().CreateTable(table);  // exists; as this job defines it?
   }
 
-  Status MakeRun(Network& network, const TableSpec& table) {
+  Status MakeRun(Network& network, const TableSpec& table, const InputNames& names) {
     if (job_.rows_on_gpu) {
       STRATA_ASSIGN(gpu_training_, GpuTraining::Make(network.graph(), context_.session.store(),
                                                      {.gpu = job_.device.ordinal.value_or(0),
@@ -184,6 +195,7 @@ class TrainTask {
                             .dropout = job_.dropout,
                             .dense_optimizer = job_.dense_optimizer,
                             .between_steps = [this] { return BetweenSteps(); },
+                            .names = names,
                             .wants_end = [this] { return WantsEnd(); }},
           network.graph(), *gpu_training_);
       return {};
@@ -199,6 +211,7 @@ class TrainTask {
                                                  .fused = table.ack != AckLevel::kSynced,
                                                  .hint_batches = job_.hint_batches,
                                                  .between_steps = [this] { return BetweenSteps(); },
+                                                 .names = names,
                                                  .wants_end = [this] { return WantsEnd(); }},
                                   network, context_.session.store(), group_);
     return {};
@@ -242,7 +255,6 @@ class TrainTask {
   }
 
   Status TrainAll() {
-    RecentSamples recent;
     double loss = kUnknown;
     Phase phase(context_, "train");
     const uint64_t samples_before = resumed_.has_value() ? resumed_->state.samples : 0;
@@ -251,18 +263,18 @@ class TrainTask {
       context_.board.SetState("training");
       context_.set_ends_itself(takes_checkpoints());
       STRATA_TRY(run_->TrainEpoch(*training_, epoch_, [&](const StepReport& report) -> Status {
-        recent.Add(*report.batch, report.logits);
+        recent_.Add(*report.batch, report.logits);
         // A mean over about the last twenty steps.
         loss = std::isnan(loss) ? report.loss : loss + (report.loss - loss) / 20;
         context_.board.Advance(report.samples, report.step, epoch_);
         if (evaluations_.has_value()) phase.SetEvaluation(evaluations_->shown());
         phase.Advance(report.samples, static_cast<double>(report.samples_total) / samples_in_all_,
-                      loss, &recent);
+                      loss, &recent_);
         return context_.check();
       }));
       if (run_->has_ended()) break;
       context_.set_ends_itself(false);
-      if (epoch_ + 1 == job_.epochs) phase.Show(1, loss, &recent);
+      if (epoch_ + 1 == job_.epochs) phase.Show(1, loss, &recent_);
       if (!evaluations_.has_value()) continue;
       STRATA_ASSIGN(const bool goes_on, evaluations_->AfterEpoch(epoch_));
       if (!goes_on) break;
@@ -294,6 +306,15 @@ class TrainTask {
       });
     }
     return AgreeOnStatus(group_, saved);
+  }
+
+  // Of a run that went through without a number that is none, too.
+  void WarnOfDivergence() const {
+    const std::string warning =
+        result_.metrics.has_value()
+            ? FarFromBaseRate(*result_.metrics, "the evaluation on data.test")
+            : FarFromBaseRate(recent_.Measure(), "the newest part of data.train");
+    if (!warning.empty()) Log(LogLevel::kWarning, "{}", warning);
   }
 
   bool EndedEarly() const {
@@ -350,7 +371,8 @@ class TrainTask {
   std::optional<ResumedRun> resumed_;
   std::unique_ptr<GpuTraining> gpu_training_;  // where rows are on a GPU
   std::unique_ptr<TrainingRun> run_;
-  uint32_t epoch_ = 0;                      // the one under way
+  uint32_t epoch_ = 0;  // the one under way
+  RecentSamples recent_;
   std::optional<Evaluations> evaluations_;  // with data.test
   std::optional<CheckpointTaker> taker_;    // goes before what it reads
   std::optional<TextCounts> texts_;  // of all ranks, on rank 0, if a dictionary is to be written

@@ -145,7 +145,8 @@ TrainerState EvaluatedState() {
                                             .auc = 0.8125,
                                             .logloss = 0.1 + 0.2,
                                             .calibration = 1.25,
-                                            .bad_rows = 2}},
+                                            .bad_rows = 2,
+                                            .base_logloss = 0.5}},
                        .since_best = 1,
                        .evaluated_steps = 110};
   return state;

@@ -33,7 +33,8 @@ TrainerState StateWithEvaluations() {
                                             .auc = std::numeric_limits<double>::quiet_NaN(),
                                             .logloss = 0.1 + 0.2,
                                             .calibration = 1e-300,
-                                            .bad_rows = 3}},
+                                            .bad_rows = 3,
+                                            .base_logloss = 0.7}},
                        .since_best = 1,
                        .evaluated_steps = 100};
   return state;
@@ -80,6 +81,7 @@ TEST(TrainingState, EvaluationsComeBackToTheBit) {
   EXPECT_EQ(state->evaluations->best.metrics.calibration, expected.best.metrics.calibration);
   EXPECT_EQ(state->evaluations->best.metrics.samples, expected.best.metrics.samples);
   EXPECT_EQ(state->evaluations->best.metrics.bad_rows, expected.best.metrics.bad_rows);
+  EXPECT_EQ(state->evaluations->best.metrics.base_logloss, 0.7);
   EXPECT_EQ(state->evaluations->since_best, expected.since_best);
   EXPECT_EQ(state->evaluations->evaluated_steps, expected.evaluated_steps);
 }
