@@ -269,6 +269,13 @@ TEST(Job, EvaluationsOfTrainingNeedDataToEvaluateOn) {
   EXPECT_TRUE(
       status({"train.eval_every_steps=5", "train.early_stopping=1", "train.best_by=logloss"}).ok());
   EXPECT_FALSE(status({"train.eval_every_steps=5", "train.best_by=recall"}).ok());
+  EXPECT_THAT(status({"train.eval_every_steps=5", "train.early_stopping=1", "train.best_by=gauc"})
+                  .message(),
+              HasSubstr("train.best_by is \"gauc\", which needs data.group"));
+  EXPECT_THAT(status({"data.test=", "data.group=city"}).message(),
+              HasSubstr("data.group has no effect without data.test"));
+  EXPECT_TRUE(status({"data.group=city"}).ok());
+  EXPECT_TRUE(status({"data.group=id"}).ok()) << "which is ignored otherwise";
 }
 
 TEST(Job, OptimizersTakeAllThatTheyUse) {

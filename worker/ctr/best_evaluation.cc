@@ -6,17 +6,35 @@
 
 namespace strata {
 
-const char* BestByName(BestBy by) { return by == BestBy::kAuc ? "auc" : "logloss"; }
+const char* BestByName(BestBy by) {
+  switch (by) {
+    case BestBy::kAuc:
+      return "auc";
+    case BestBy::kLogloss:
+      return "logloss";
+    case BestBy::kGauc:
+      return "gauc";
+  }
+  return "";
+}
 
 std::optional<BestBy> BestByOf(std::string_view name) {
-  for (const BestBy by : {BestBy::kAuc, BestBy::kLogloss}) {
+  for (const BestBy by : {BestBy::kAuc, BestBy::kLogloss, BestBy::kGauc}) {
     if (name == BestByName(by)) return by;
   }
   return std::nullopt;
 }
 
 double ScoreOf(const Metrics& metrics, BestBy by) {
-  return by == BestBy::kAuc ? metrics.auc : -metrics.logloss;
+  switch (by) {
+    case BestBy::kAuc:
+      return metrics.auc;
+    case BestBy::kLogloss:
+      return -metrics.logloss;
+    case BestBy::kGauc:
+      return metrics.gauc;
+  }
+  return 0;
 }
 
 Result<bool> BestEvaluation::Add(const ClickEvaluation& evaluation) {
@@ -26,7 +44,9 @@ Result<bool> BestEvaluation::Add(const ClickEvaluation& evaluation) {
         "train.best_by = \"{}\" cannot be computed of the {} samples of data.test: expected rows "
         "that weigh more than 0{}",
         BestByName(by_), evaluation.metrics.samples,
-        by_ == BestBy::kAuc ? ", of both labels; or use train.best_by = \"logloss\"" : ""));
+        by_ == BestBy::kLogloss ? ""
+        : by_ == BestBy::kAuc   ? ", of both labels; or use train.best_by = \"logloss\""
+                                : ", of both labels in one group; or use another train.best_by"));
   }
   const bool is_best = !state_.has_value() ||
                        state_->best.metrics.samples != evaluation.metrics.samples ||

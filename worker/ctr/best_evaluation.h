@@ -11,9 +11,10 @@
 
 namespace strata {
 
-// The metric that says which of two evaluations is better: a larger AUC or a smaller logloss.
-enum class BestBy : uint8_t { kAuc, kLogloss };
-const char* BestByName(BestBy by);  // "auc", "logloss"
+// The metric that says which of two evaluations is better: a larger AUC or mean of the groups'
+// AUCs, or a smaller logloss.
+enum class BestBy : uint8_t { kAuc, kLogloss, kGauc };
+const char* BestByName(BestBy by);  // "auc", "logloss", "gauc"
 std::optional<BestBy> BestByOf(std::string_view name);
 
 // Larger is better, whatever the metric.

@@ -45,8 +45,10 @@ Status Scorer::Score(BatchSource& source, const Use& use) {
 }
 
 Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
-                                 const std::function<Status(size_t samples)>& on_batch) {
+                                 const std::function<Status(size_t samples)>& on_batch,
+                                 bool in_groups) {
   std::vector<ScoredSample> scored;
+  std::vector<uint64_t> groups;
   STRATA_TRY(Score(source, [&](const Batch& batch, std::span<const float> logits) -> Status {
     for (size_t i = 0; i < batch.samples; ++i) {
       if (!std::isfinite(logits[i])) {
@@ -60,9 +62,10 @@ Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
       }
       scored.push_back({logits[i], batch.labels[i], batch.weights[i]});
     }
+    if (in_groups) groups.insert(groups.end(), batch.groups.begin(), batch.groups.end());
     return on_batch(batch.samples);
   }));
-  STRATA_ASSIGN(Metrics metrics, ComputeMetrics(group, scored));
+  STRATA_ASSIGN(Metrics metrics, ComputeMetrics(group, scored, in_groups ? &groups : nullptr));
   STRATA_ASSIGN(metrics.bad_rows, SumOverRanks(group, source.bad_rows()));
   return metrics;
 }

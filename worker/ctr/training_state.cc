@@ -64,12 +64,14 @@ std::string EvaluationLines(const EvaluationState& state) {
   const Metrics& metrics = state.best.metrics;
   return fmt::format(
       "best_by = {}\nbest_steps = {}\nbest_samples = {}\nbest_auc = {}\nbest_logloss = {}\n"
-      "best_calibration = {}\nbest_base_logloss = {}\nbest_evaluated = {}\nbest_bad_rows = "
+      "best_calibration = {}\nbest_base_logloss = {}\nbest_gauc = {}\nbest_groups = "
+      "{}\nbest_groups_left_out = {}\nbest_evaluated = {}\nbest_bad_rows = "
       "{}\nsince_best = {}\n"
       "evaluated_steps = {}\n",
       BestByName(state.by), state.best.steps, state.best.samples, metrics.auc, metrics.logloss,
-      metrics.calibration, metrics.base_logloss, metrics.samples, metrics.bad_rows,
-      state.since_best, state.evaluated_steps);
+      metrics.calibration, metrics.base_logloss, metrics.gauc, metrics.groups,
+      metrics.groups_left_out, metrics.samples, metrics.bad_rows, state.since_best,
+      state.evaluated_steps);
 }
 
 Status ParseEvaluations(std::string_view* text, const std::string& where, uint64_t steps,
@@ -88,6 +90,9 @@ Status ParseEvaluations(std::string_view* text, const std::string& where, uint64
   STRATA_TRY(TakeNumber(text, "best_logloss", where, &best.metrics.logloss));
   STRATA_TRY(TakeNumber(text, "best_calibration", where, &best.metrics.calibration));
   STRATA_TRY(TakeNumber(text, "best_base_logloss", where, &best.metrics.base_logloss));
+  STRATA_TRY(TakeNumber(text, "best_gauc", where, &best.metrics.gauc));
+  STRATA_TRY(TakeNumber(text, "best_groups", where, &best.metrics.groups));
+  STRATA_TRY(TakeNumber(text, "best_groups_left_out", where, &best.metrics.groups_left_out));
   STRATA_TRY(TakeNumber(text, "best_evaluated", where, &best.metrics.samples));
   STRATA_TRY(TakeNumber(text, "best_bad_rows", where, &best.metrics.bad_rows));
   STRATA_TRY(TakeNumber(text, "since_best", where, &state->since_best));

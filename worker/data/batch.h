@@ -26,6 +26,9 @@ struct Batch {
   std::vector<float> dense;    // samples x dense_width
   std::vector<float> labels;   // samples; 0 or 1
   std::vector<float> weights;  // samples; 1 where the data has none
+  // Of a source whose rows are in groups and that does not shuffle: that of each sample, as a
+  // number.
+  std::vector<uint64_t> groups = {};
   // Of a source that keeps rows that cannot be read: these samples, whose values are missing.
   std::vector<BadRow> bad = {};
 

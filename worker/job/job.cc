@@ -258,6 +258,15 @@ Status ReadEvaluations(const Settings& settings, JobConfig* job) {
                  "has no effect where the only evaluation is behind the last epoch: set "
                  "train.eval_every_steps or train.eval_every, or remove it");
   }
+  if (job->best_by == "gauc" && job->data.group.empty()) {
+    return Wrong(settings, "train.best_by",
+                 "is \"gauc\", which needs data.group: name the column of the groups");
+  }
+  if (!job->data.group.empty() && job->test_path.empty()) {
+    return Wrong(settings, "data.group",
+                 "has no effect without data.test, whose rows it divides: name the file, or remove "
+                 "data.group");
+  }
   if (job->early_stopping == 0 && settings.IsSet("train.best_by")) {
     return Wrong(settings, "train.best_by",
                  "has no effect without train.early_stopping: set that, or remove train.best_by");

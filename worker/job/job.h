@@ -81,7 +81,7 @@ struct JobConfig {
   // Evaluations without a better one after which training ends, and the best one's model is the
   // job's; 0: never, and the last one's is.
   uint32_t early_stopping = 0;
-  std::string best_by;  // "auc" or "logloss": what says which is better
+  std::string best_by;  // "auc", "logloss" or "gauc": what says which is better
 
   DeviceChoice device;                             // where the network is computed
   bool rows_on_gpu = false;                        // of this device, without servers

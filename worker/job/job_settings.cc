@@ -116,6 +116,10 @@ constexpr Setting kJobRows[] = {
     Row("data.query", kText, "",
         "The column that holds the number of the query that a row belongs to, for trees that learn "
         "to rank; a query's rows stand together."),
+    Row("data.group", kText, "",
+        "The column whose texts divide the rows into groups, such as users: evaluation of click "
+        "models then also gives gauc, the mean of the groups' AUCs, weighted by their rows' "
+        "weights. It may be a feature, too. Rows without a value are a group."),
     Row("data.ignore", kTextList, "",
         "Columns that are not used. A column that is used nowhere and not listed here is an "
         "error."),
@@ -208,9 +212,10 @@ constexpr Setting kJobRows[] = {
         "a number that is never reached the best is kept all the same. 0: training goes through "
         "all epochs, and the last model is kept.",
         0, 1e6),
-    Choice("train.best_by", "auc|logloss", "auc",
-           "Which evaluation is the better one for train.early_stopping: that of the larger AUC or "
-           "of the smaller logloss. Of equal ones, the earlier."),
+    Choice("train.best_by", "auc|logloss|gauc", "auc",
+           "Which evaluation is the better one for train.early_stopping: that of the larger AUC, "
+           "of the smaller logloss, or of the larger mean over data.group. Of equal ones, the "
+           "earlier."),
 
     Row("compute.device", kText, "cpu",
         "Where the network of a click model is computed: cpu, cuda or cuda:N for the GPU of that "

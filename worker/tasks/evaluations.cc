@@ -102,8 +102,10 @@ Status Evaluations::Note(const ClickEvaluation& evaluation, const std::string& n
                                        Counted(state.since_best, "evaluation"));
   }
   const Metrics& metrics = evaluation.metrics;
-  Log(LogLevel::kInfo, "{}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}{}", name, metrics.auc,
-      metrics.logloss, metrics.calibration, comparison);
+  const std::string gauc =
+      job_.data.group.empty() ? "" : fmt::format(", GAUC {:.5f}", metrics.gauc);
+  Log(LogLevel::kInfo, "{}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}{}{}", name, metrics.auc,
+      metrics.logloss, metrics.calibration, gauc, comparison);
   shown_ = {.steps = evaluation.steps, .auc = metrics.auc, .logloss = metrics.logloss};
   if (best_.has_value()) shown_->best_steps = best_->state()->best.steps;
   return is_best ? parts_.save() : Status::Ok();

@@ -51,7 +51,8 @@ bool IsWithoutEffectOnSteps(std::string_view setting) {
   return setting == "train.epochs" || setting == "train.eval_every" ||
          setting == "train.eval_every_steps" || setting == "train.early_stopping" ||
          setting == "train.best_by" || setting == "train.hint_batches" || setting == "data.test" ||
-         setting.starts_with("output.") || setting.starts_with("checkpoint.");
+         setting == "data.group" || setting.starts_with("output.") ||
+         setting.starts_with("checkpoint.");
 }
 
 // Whether the first builds' jobs did not have it.

@@ -42,10 +42,12 @@ ProgressState Phase::Update(double share, double loss, const RecentSamples* rece
 Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer) {
   context.board.SetState("evaluating");
   Phase phase(context, "evaluate");
-  return scorer.Evaluate(source, context.session.group(), [&](size_t samples) -> Status {
+  const auto on_batch = [&](size_t samples) -> Status {
     phase.Advance(samples, source.Progress(), kUnknown, nullptr);
     return context.check();
-  });
+  };
+  return scorer.Evaluate(source, context.session.group(), on_batch,
+                         !context.options.job.data.group.empty());
 }
 
 }  // namespace strata

@@ -47,6 +47,11 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
                          {"calibration", JsonNumber(result.metrics->calibration)},
                          {"samples", result.metrics->samples},
                          {"bad_rows", result.metrics->bad_rows}};
+    if (!options.job.data.group.empty()) {
+      object["metrics"]["gauc"] = JsonNumber(result.metrics->gauc);
+      object["metrics"]["groups"] = result.metrics->groups;
+      object["metrics"]["groups_left_out"] = result.metrics->groups_left_out;
+    }
   }
   if (result.early_stopping.has_value()) {
     object["early_stopping"] = {{"ended", result.early_stopping->ended},
@@ -76,6 +81,12 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
     rows.emplace_back("AUC", fmt::format("{:.5f}", result.metrics->auc));
     rows.emplace_back("logloss", fmt::format("{:.5f}", result.metrics->logloss));
     rows.emplace_back("calibration", fmt::format("{:.4f}", result.metrics->calibration));
+    if (!options.job.data.group.empty()) {
+      rows.emplace_back(
+          "GAUC",
+          fmt::format("{:.5f} over {}, {} of one label left out", result.metrics->gauc,
+                      Counted(result.metrics->groups, "group"), result.metrics->groups_left_out));
+    }
     const uint64_t bad = result.metrics->bad_rows;
     rows.emplace_back("evaluated on",
                       fmt::format("{} samples{}", result.metrics->samples,

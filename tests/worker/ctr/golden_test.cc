@@ -146,7 +146,10 @@ TrainerState EvaluatedState() {
                                             .logloss = 0.1 + 0.2,
                                             .calibration = 1.25,
                                             .bad_rows = 2,
-                                            .base_logloss = 0.5}},
+                                            .base_logloss = 0.5,
+                                            .gauc = 0.625,
+                                            .groups = 7,
+                                            .groups_left_out = 3}},
                        .since_best = 1,
                        .evaluated_steps = 110};
   return state;

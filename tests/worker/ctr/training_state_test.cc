@@ -34,7 +34,10 @@ TrainerState StateWithEvaluations() {
                                             .logloss = 0.1 + 0.2,
                                             .calibration = 1e-300,
                                             .bad_rows = 3,
-                                            .base_logloss = 0.7}},
+                                            .base_logloss = 0.7,
+                                            .gauc = 0.625,
+                                            .groups = 7,
+                                            .groups_left_out = 3}},
                        .since_best = 1,
                        .evaluated_steps = 100};
   return state;
@@ -82,6 +85,9 @@ TEST(TrainingState, EvaluationsComeBackToTheBit) {
   EXPECT_EQ(state->evaluations->best.metrics.samples, expected.best.metrics.samples);
   EXPECT_EQ(state->evaluations->best.metrics.bad_rows, expected.best.metrics.bad_rows);
   EXPECT_EQ(state->evaluations->best.metrics.base_logloss, 0.7);
+  EXPECT_EQ(state->evaluations->best.metrics.gauc, 0.625);
+  EXPECT_EQ(state->evaluations->best.metrics.groups, 7U);
+  EXPECT_EQ(state->evaluations->best.metrics.groups_left_out, 3U);
   EXPECT_EQ(state->evaluations->since_best, expected.since_best);
   EXPECT_EQ(state->evaluations->evaluated_steps, expected.evaluated_steps);
 }

@@ -218,6 +218,21 @@ TEST(TaskResult, TellsWhichModelEarlyStoppingKept) {
               HasSubstr("best step     300 of 450 by auc\n"));
 }
 
+TEST(TaskResult, TellsOfGroupsWhereTheJobHasThem) {
+  TaskResult result;
+  result.metrics = Metrics{.samples = 500, .gauc = 0.625, .groups = 1, .groups_left_out = 12};
+  WorkerOptions options = ExampleOptions();
+  EXPECT_FALSE(
+      nlohmann::json::parse(ResultJson(options, result, 1, 0))["metrics"].contains("gauc"));
+  options.job.data.group = "user";
+  const auto metrics = nlohmann::json::parse(ResultJson(options, result, 1, 0))["metrics"];
+  EXPECT_EQ(metrics["gauc"], 0.625);
+  EXPECT_EQ(metrics["groups"], 1);
+  EXPECT_EQ(metrics["groups_left_out"], 12);
+  EXPECT_THAT(ResultTable(options, result, 1, 0),
+              HasSubstr("GAUC          0.62500 over 1 group, 12 of one label left out\n"));
+}
+
 TEST(TaskResult, TableIsForPeople) {
   TaskResult result;
   result.model = ModelKind::kDeepFm;
