@@ -12,7 +12,7 @@
 namespace strata {
 
 GpuTrainer::GpuTrainer(GpuTrainerOptions options, const LayerGraph& graph, GpuTraining& training)
-    : options_(std::move(options)), graph_(graph), training_(training) {}
+    : options_(std::move(options)), graph_(graph), training_(training), stages_(options_.clock) {}
 
 Status GpuTrainer::Start() {
   std::vector<float> dense(graph_.parameters());
@@ -71,20 +71,25 @@ Result<bool> GpuTrainer::Step(BatchSource& source, double* loss) {
   STRATA_ASSIGN(std::jthread reader, StartThread("read ahead", [&] { read = ReadNext(source); }));
   logits_.resize(batch_.samples);
   STRATA_ASSIGN(const double sum, training_.Finish(logits_));
+  stages_.End(Stage::kCompute);
   *loss = sum / static_cast<double>(batch_.samples);
   if (!std::isfinite(*loss)) return Diverged(*loss);
   if (options_.between_steps) {
     STRATA_ASSIGN(const bool goes_on, options_.between_steps());
     if (!goes_on) return false;
   }
+  stages_.End(Stage::kOther);
   STRATA_TRY(training_.Update(step_));
+  stages_.End(Stage::kUpdates);
   reader.join();
+  stages_.End(Stage::kData);
   STRATA_TRY(read);
   return true;
 }
 
 Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
                               const std::function<Status(const StepReport&)>& on_step) {
+  stages_.Start();
   STRATA_TRY(source.Rewind(epoch));
   if (epoch != epoch_) epoch_steps_ = 0;
   epoch_ = epoch;
@@ -92,6 +97,7 @@ Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     STRATA_TRY(source.Next(options_.batch_size, &next_));
   }
   STRATA_TRY(ReadNext(source));
+  stages_.End(Stage::kData);
   while (next_.samples > 0) {
     std::swap(batch_, next_);
     has_ended_ = options_.wants_end && options_.wants_end();
@@ -111,6 +117,7 @@ Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     ++step_;
     ++epoch_steps_;
     STRATA_TRY(on_step(report));
+    stages_.End(Stage::kOther);
     if (has_ended_) return {};
   }
   ++epoch_;

@@ -24,6 +24,7 @@ struct GpuTrainerOptions {
   // As TrainerOptions has them.
   BetweenSteps between_steps = {};
   InputNames names = {};
+  const Clock* clock = nullptr;
   std::function<bool()> wants_end = {};
 };
 
@@ -40,6 +41,7 @@ class GpuTrainer final : public TrainingRun {
   std::vector<float> Dense() const override { return State().dense; }
   uint64_t samples() const override { return samples_; }
   uint64_t steps() const override { return step_ - 1; }
+  const StageTimes& stages() const override { return stages_; }
   bool has_ended() const override { return has_ended_; }
 
  private:
@@ -59,6 +61,7 @@ class GpuTrainer final : public TrainingRun {
   uint64_t epoch_steps_ = 0;
   uint64_t samples_ = 0;
   bool has_ended_ = false;
+  StageTimes stages_;
   Batch batch_;  // of the step under way
   Batch next_;
   std::vector<float> logits_;

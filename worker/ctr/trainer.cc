@@ -19,7 +19,8 @@ Trainer::Trainer(const TrainerOptions& options, Network& network, TableStore& st
       group_(group),
       dense_(network.graph().parameters()),
       dense_state_(StateWidth(options.dense_optimizer, dense_.size())),
-      reduced_(dense_.size() + 3) {
+      reduced_(dense_.size() + 3),
+      stages_(options.clock) {
   InitializeParameters(network_.graph(), options_.seed, dense_);
   InitialState(options_.dense_optimizer, dense_state_);
 }
@@ -89,9 +90,11 @@ Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
   Part& fresh = **part;
   STRATA_TRY(source.Next(OwnPartSize(), &fresh.batch));
+  stages_.End(Stage::kData);
   FindUniqueKeys(fresh.batch.keys, &fresh.unique);
   fresh.rows.resize(fresh.unique.keys.size() * network_.graph().row_dim());
   fresh.gradients.resize(fresh.rows.size());
+  stages_.End(Stage::kCompute);
   return {};
 }
 
@@ -173,6 +176,7 @@ Status Trainer::Diverged(double loss, const Part& part) {
 Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next,
                        bool* ended, StepReport* report) {
   STRATA_TRY(group_.Allreduce(std::span<float>(reduced_), ReduceOp::kSum));
+  stages_.End(Stage::kAllreduce);
   const float samples = reduced_[dense_.size() + 1];
   *ended = samples == 0;
   if (*ended) return {};
@@ -184,7 +188,9 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   const std::span<float> dense_gradient = std::span(reduced_).first(dense_.size());
   for (float& gradient : dense_gradient) gradient *= scale;
 
+  stages_.End(Stage::kCompute);
   STRATA_TRY(update_.Wait());  // of the step before, which this step's rows have seen
+  stages_.End(Stage::kUpdates);
   if (options_.between_steps) {
     STRATA_ASSIGN(const bool goes_on, options_.between_steps());
     if (!goes_on) {
@@ -192,8 +198,11 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
       return {};
     }
   }
+  stages_.End(Stage::kOther);
   SubmitUpdate(part, next);
+  stages_.End(Stage::kUpdates);
   ApplyDense({}, options_.dense_optimizer, step_, dense_, dense_state_, dense_gradient);
+  stages_.End(Stage::kCompute);
 
   samples_ += static_cast<uint64_t>(samples);
   *report = {.step = step_,
@@ -209,6 +218,7 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
 
 Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
                            const std::function<Status(const StepReport&)>& on_step) {
+  stages_.Start();
   STRATA_TRY(source.Rewind(epoch));
   if (epoch != epoch_) epoch_steps_ = 0;
   epoch_ = epoch;
@@ -218,11 +228,14 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
   STRATA_TRY(Read(source, &part));
   SubmitLookup(part);
   while (true) {
+    stages_.End(Stage::kRows);
     STRATA_TRY(ReadAhead(source, *part));
     // A share that is at its end stays there.
     const std::shared_ptr<Part> next = ahead_.empty() ? part : ahead_.front();
     STRATA_TRY(lookup_.Wait());
+    stages_.End(Stage::kRows);
     STRATA_TRY(Compute(*part));
+    stages_.End(Stage::kCompute);
     bool ended = false;
     StepReport report;
     STRATA_TRY(Finish(part, next, &ended, &report));
@@ -231,7 +244,9 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
       break;
     }
     if (!options_.fused) SubmitLookup(next);
+    stages_.End(Stage::kRows);
     STRATA_TRY(on_step(report));
+    stages_.End(Stage::kOther);
     if (has_ended_) {
       STRATA_TRY(lookup_.Wait());  // the update that it came with, too
       return update_.Wait();

@@ -41,7 +41,8 @@ struct TrainerOptions {
   // tiers. That many and one, at least, are in memory.
   uint32_t hint_batches = 1;
   BetweenSteps between_steps = {};
-  InputNames names = {};  // for messages
+  InputNames names = {};         // for messages
+  const Clock* clock = nullptr;  // of stages(); null: they are not measured
   // Asked in each step. When it says so on any rank, training ends after that step on all of them.
   std::function<bool()> wants_end = {};
 };
@@ -66,6 +67,7 @@ class Trainer final : public TrainingRun {
   std::vector<float> Dense() const override { return dense_; }
   uint64_t samples() const override { return samples_; }
   uint64_t steps() const override { return step_ - 1; }
+  const StageTimes& stages() const override { return stages_; }
   bool has_ended() const override { return has_ended_; }
 
  private:
@@ -107,6 +109,7 @@ class Trainer final : public TrainingRun {
   std::vector<float> dense_state_;
   std::vector<float> reduced_;  // dense gradient, loss, samples, ranks that want the end
   bool has_ended_ = false;
+  StageTimes stages_;
   std::vector<float> logits_;
   std::deque<std::shared_ptr<Part>> ahead_;  // read, not trained yet; an empty one ends the share
   std::shared_ptr<Part> spare_;              // the last one that was trained

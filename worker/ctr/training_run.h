@@ -11,6 +11,7 @@
 
 #include "strata/status.h"
 #include "worker/ctr/best_evaluation.h"
+#include "worker/ctr/stage_times.h"
 #include "worker/data/batch.h"
 
 namespace strata {
@@ -69,6 +70,8 @@ class TrainingRun {
   virtual std::vector<float> Dense() const = 0;
   virtual uint64_t samples() const = 0;  // over all ranks and epochs
   virtual uint64_t steps() const = 0;
+  // Of the epochs, or what there is of them.
+  virtual const StageTimes& stages() const = 0;
   virtual bool has_ended() const = 0;  // before its data did
 };
 

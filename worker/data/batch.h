@@ -9,6 +9,7 @@
 #include "base/seeded_hash.h"
 #include "storage/row_schema.h"
 #include "strata/status.h"
+#include "strata/time.h"
 #include "worker/data/bad_rows.h"
 
 namespace strata {
@@ -68,6 +69,8 @@ class BatchSource {
   virtual double Progress() const = 0;
   // Rows since Rewind that could not be read, whether the source leaves them out or keeps them.
   virtual uint64_t bad_rows() const { return 0; }
+  // How long threads of its own have read and parsed, over all passes.
+  virtual TimeNs reading_time() const { return 0; }
 };
 
 }  // namespace strata

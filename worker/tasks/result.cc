@@ -59,6 +59,7 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
                                 {"best_step", result.early_stopping->best_steps},
                                 {"evaluations_since", result.early_stopping->since_best}};
   }
+  if (result.stages.has_value()) object["stages"] = StagesJson(*result.stages);
   object["workers"] = workers;
   object["servers"] = servers;
   if (!result.model_path.empty()) object["model_path"] = result.model_path;
@@ -91,6 +92,11 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
     rows.emplace_back("evaluated on",
                       fmt::format("{} samples{}", result.metrics->samples,
                                   bad > 0 ? fmt::format(", {} bad rows left out", bad) : ""));
+  }
+  if (result.stages.has_value()) {
+    rows.emplace_back("stages", StageShares(*result.stages));
+    rows.emplace_back("limited by", StageName(result.stages->limit));
+    rows.emplace_back("reader", ReaderText(*result.stages));
   }
   if (result.early_stopping.has_value()) rows.emplace_back("best step", BestText(result));
   if (result.resumed_from.has_value()) {

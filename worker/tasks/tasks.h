@@ -13,6 +13,7 @@
 #include "worker/tasks/options.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/session.h"
+#include "worker/tasks/stage_report.h"
 #include "worker/tasks/status_board.h"
 
 namespace strata {
@@ -38,8 +39,9 @@ struct TaskResult {
   uint64_t checkpoints = 0;              // taken; rank 0 alone knows
   std::optional<Metrics> metrics;        // of the model that is kept
   std::optional<EarlyStoppingResult> early_stopping = {};
-  std::string model_path;        // written or read
-  std::string predictions_path;  // written
+  std::optional<StageReport> stages = {};  // of training
+  std::string model_path;                  // written or read
+  std::string predictions_path;            // written
 };
 
 // What a task works with; all of it outlives the call.

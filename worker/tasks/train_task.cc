@@ -125,6 +125,7 @@ class TrainTask {
     if (!has_best) STRATA_TRY(save());
     result_.model_path = job_.model_path;
     if (was_ended) return StoppedUnread();
+    STRATA_TRY(ReportStages());
     if (group_.rank() == 0) WarnOfDivergence();
     return std::move(result_);
   }
@@ -196,6 +197,7 @@ class TrainTask {
                             .dense_optimizer = job_.dense_optimizer,
                             .between_steps = [this] { return BetweenSteps(); },
                             .names = names,
+                            .clock = &context_.clock,
                             .wants_end = [this] { return WantsEnd(); }},
           network.graph(), *gpu_training_);
       return {};
@@ -212,6 +214,7 @@ class TrainTask {
                                                  .hint_batches = job_.hint_batches,
                                                  .between_steps = [this] { return BetweenSteps(); },
                                                  .names = names,
+                                                 .clock = &context_.clock,
                                                  .wants_end = [this] { return WantsEnd(); }},
                                   network, context_.session.store(), group_);
     return {};
@@ -267,6 +270,7 @@ class TrainTask {
         // A mean over about the last twenty steps.
         loss = std::isnan(loss) ? report.loss : loss + (report.loss - loss) / 20;
         context_.board.Advance(report.samples, report.step, epoch_);
+        context_.board.SetStages(run_->stages());
         if (evaluations_.has_value()) phase.SetEvaluation(evaluations_->shown());
         phase.Advance(report.samples, static_cast<double>(report.samples_total) / samples_in_all_,
                       loss, &recent_);
@@ -306,6 +310,17 @@ class TrainTask {
       });
     }
     return AgreeOnStatus(group_, saved);
+  }
+
+  Status ReportStages() {
+    STRATA_ASSIGN(const StageReport report,
+                  GatherStages(group_, run_->stages(), training_->reading_time()));
+    if (report.total.mean <= 0) return {};  // nothing was left to do
+    result_.stages = report;
+    if (group_.rank() != 0) return {};
+    Log(LogLevel::kInfo, "time of the steps: {}; {} limits; the reader was {}", StageShares(report),
+        StageName(report.limit), ReaderText(report));
+    return {};
   }
 
   // Of a run that went through without a number that is none, too.

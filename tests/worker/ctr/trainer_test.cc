@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "cluster/collective/memory_world.h"
 #include "cluster/collective/single_group.h"
 #include "storage/memory/host_store.h"
@@ -470,6 +471,100 @@ TEST(Trainer, ALostRankEndsTheOthers) {
   for (std::thread& rank : ranks) rank.join();
   EXPECT_EQ(ends[0].code(), StatusCode::kLost);
   EXPECT_THAT(ends[0].message(), HasSubstr("rank 1 is gone"));
+}
+
+// A batch, a request of the store and a pass of the network each take a time of their own.
+class TimedSource final : public BatchSource {
+ public:
+  TimedSource(const std::vector<ClickSample>& data, SimClock& clock)
+      : source_(data, 0, data.size()), clock_(clock) {}
+  Status Rewind(uint64_t epoch) override { return source_.Rewind(epoch); }
+  Status Next(size_t samples_max, Batch* batch) override {
+    clock_.Advance(kMillisecond);
+    return source_.Next(samples_max, batch);
+  }
+  double Progress() const override { return source_.Progress(); }
+
+ private:
+  VectorSource source_;
+  SimClock& clock_;
+};
+
+class TimedStore final : public TableStore {
+ public:
+  explicit TimedStore(SimClock& clock) : inner_(MakeHostStore()), clock_(clock) {}
+  Status CreateTable(const TableSpec& spec) override { return inner_->CreateTable(spec); }
+  Status DropTable(const std::string& name) override { return inner_->DropTable(name); }
+  Result<std::vector<TableSpec>> ListTables() override { return inner_->ListTables(); }
+  void Submit(Operation operation, Completion done) override {
+    clock_.Advance(operation.kind == OpKind::kLookup ? 10 * kMillisecond : 100 * kMillisecond);
+    inner_->Submit(std::move(operation), std::move(done));
+  }
+
+ private:
+  std::unique_ptr<TableStore> inner_;
+  SimClock& clock_;
+};
+
+class TimedNetwork final : public Network {
+ public:
+  TimedNetwork(const LayerGraph& graph, SimClock& clock)
+      : inner_(MakeCpuNetwork(graph, 1)), clock_(clock) {}
+  const LayerGraph& graph() const override { return inner_->graph(); }
+  Status Score(const NetworkInput& input, std::span<float> logits) override {
+    return inner_->Score(input, logits);
+  }
+  Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
+                       const NetworkGradients& gradients) override {
+    clock_.Advance(kSecond);
+    return inner_->Train(input, regularisation, gradients);
+  }
+  std::optional<NotFinitePlace> FirstNotFinite() override { return inner_->FirstNotFinite(); }
+
+ private:
+  std::unique_ptr<Network> inner_;
+  SimClock& clock_;
+};
+
+TEST(Trainer, EachStageOfAStepHasItsOwnTime) {
+  const auto data = ClickData(1'000, 14);
+  const Recipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}};
+  for (const bool fused : {true, false}) {
+    SimClock clock;
+    TimedStore store(clock);
+    TimedNetwork network(GraphOf(recipe.shape), clock);
+    SingleGroup group;
+    ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
+    Trainer trainer({.batch_size = 100,
+                     .dense_optimizer = recipe.dense,
+                     .table = TableOf(recipe).id(),
+                     .fused = fused,
+                     .hint_batches = 0,
+                     .between_steps = [&]() -> Result<bool> {
+                       clock.Advance(10 * kSecond);
+                       return true;
+                     },
+                     .clock = &clock},
+                    network, store, group);
+    ASSERT_TRUE(trainer.Start().ok());
+    clock.Advance(1000 * kSecond);  // of no stage, as what is between two epochs
+    TimedSource source(data, clock);
+    ASSERT_TRUE(trainer
+                    .TrainEpoch(source, 0,
+                                [&](const StepReport&) -> Status {
+                                  clock.Advance(20 * kSecond);
+                                  return {};
+                                })
+                    .ok());
+    const StageTimes& stages = trainer.stages();
+    EXPECT_EQ(stages.time(Stage::kData), 11 * kMillisecond);  // the last one was empty
+    EXPECT_EQ(stages.time(Stage::kRows), (fused ? 1 : 10) * 10 * kMillisecond);
+    EXPECT_EQ(stages.time(Stage::kCompute), 11 * kSecond);
+    EXPECT_EQ(stages.time(Stage::kAllreduce), 0);
+    EXPECT_EQ(stages.time(Stage::kUpdates), 10 * 100 * kMillisecond);
+    EXPECT_EQ(stages.time(Stage::kOther), 10 * 30 * kSecond);
+    EXPECT_EQ(stages.total(), clock.Now() - 1000 * kSecond);
+  }
 }
 
 }  // namespace

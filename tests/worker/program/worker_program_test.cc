@@ -233,6 +233,32 @@ TEST(TaskResult, TellsOfGroupsWhereTheJobHasThem) {
               HasSubstr("GAUC          0.62500 over 1 group, 12 of one label left out\n"));
 }
 
+TEST(TaskResult, TellsWhatTheTimeWentInto) {
+  TaskResult result;
+  result.stages = StageReport{.total = {10, 10},
+                              .stages = {{{1, 1}, {2, 2}, {5, 5}, {0, 0}, {1.5, 1.5}, {0.5, 0.5}}},
+                              .reading = {4, 4},
+                              .limit = Stage::kCompute};
+  const auto stages = nlohmann::json::parse(ResultJson(ExampleOptions(), result, 1, 0))["stages"];
+  EXPECT_EQ(stages["rows"]["max_seconds"], 2.0);
+  EXPECT_EQ(stages["limit"], "compute");
+  const std::string table = ResultTable(ExampleOptions(), result, 1, 0);
+  EXPECT_THAT(table, HasSubstr("stages        data 10 %, rows 20 %, compute 50 %"));
+  EXPECT_THAT(table, HasSubstr("limited by    compute\nreader        busy 40 % of the time\n"));
+}
+
+TEST(StatusBoard, MetricsSayWhatTheTimeWentInto) {
+  SimClock clock;
+  StatusBoard board(clock);
+  StageTimes stages(&clock);
+  stages.Start();
+  clock.Advance(1500 * kMillisecond);
+  stages.End(Stage::kRows);
+  board.SetStages(stages);
+  EXPECT_THAT(board.MetricsText(), HasSubstr("strata_worker_stage_seconds{stage=\"rows\"} 1.5"));
+  EXPECT_THAT(board.MetricsText(), HasSubstr("strata_worker_stage_seconds{stage=\"data\"} 0"));
+}
+
 TEST(TaskResult, TableIsForPeople) {
   TaskResult result;
   result.model = ModelKind::kDeepFm;
