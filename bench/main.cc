@@ -39,14 +39,12 @@ struct CommandLine {
 };
 
 std::vector<Suite> Suites(const SearchData& search = {}) {
-  return {TableSuite(),      ServiceSuite(), TieredSuite(),      CheckpointSuite(),
-          CollectiveSuite(), TreesSuite(),   SearchSuite(search)};
+  return {TableSuite(),      ServiceSuite(), TieredSuite(), CheckpointSuite(),
+          CollectiveSuite(), TreesSuite(),   CtrSuite(),    SearchSuite(search)};
 }
 
 // That a CPU has nothing of.
-std::vector<Suite> GpuOnlySuites() {
-  return {GpuEmbeddingSuite(), GpuCtrSuite(), GpuTreeBlocksSuite()};
-}
+std::vector<Suite> GpuOnlySuites() { return {GpuEmbeddingSuite(), GpuTreeBlocksSuite()}; }
 
 // What suites measure on a GPU that a CPU has something else of: in words, as a build without CUDA
 // knows no more of them.
@@ -55,6 +53,7 @@ constexpr std::pair<std::string_view, std::string_view> kOnGpu[] = {
     {"service", "a server whose rows are on a GPU beside one whose are in host memory"},
     {"tiered", "a table of which half fits the GPU; 20 GiB of the host's memory"},
     {"trees", "training on one GPU, and on two where there are"},
+    {"ctr", "training steps of click models whose rows are on a GPU"},
     {"search", "exact top-K on a GPU"},
 };
 

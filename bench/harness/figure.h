@@ -65,6 +65,7 @@ Suite TieredSuite();
 Suite CheckpointSuite();
 Suite CollectiveSuite();
 Suite TreesSuite();
+Suite CtrSuite();
 struct SearchData;
 Suite SearchSuite(const SearchData& data);
 

@@ -3,18 +3,18 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/thread/thread.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/gpu_buffer.cuh"
 #include "bench/harness/gpu_time.cuh"
+#include "bench/suites/ctr/click_shapes.h"
 #include "bench/suites/gpu_runs.h"
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/dense/gpu/gemm.h"
@@ -28,51 +28,9 @@
 namespace strata::bench {
 namespace {
 
-constexpr uint32_t kSlots = 26;
 constexpr uint64_t kRows = 1'000'000;  // of each slot
 constexpr size_t kBatches = 4;         // that take turns
 constexpr char kTable[] = "rows";
-
-// A batch of one key a slot; row(i, slot) is each sample's, from 0 on.
-template <typename Row>
-Batch MakeBatch(size_t samples, uint32_t dense_width, uint64_t seed, const Row& row) {
-  Batch batch;
-  batch.samples = samples;
-  batch.slots = kSlots;
-  batch.dense_width = dense_width;
-  batch.offsets.push_back(0);
-  for (size_t i = 0; i < samples; ++i) {
-    for (uint64_t slot = 0; slot < kSlots; ++slot) {
-      batch.keys.push_back(Mix64(slot << 32 | row(i, slot)));
-      batch.offsets.push_back(static_cast<uint32_t>(batch.keys.size()));
-    }
-    for (uint32_t d = 0; d < dense_width; ++d) {
-      batch.dense.push_back(static_cast<float>(Mix64(seed + i * 64 + d) >> 40) * 0x1p-24F);
-    }
-    batch.labels.push_back(static_cast<float>(Mix64(seed ^ i) % 4 == 0));
-    batch.weights.push_back(1.0F);
-  }
-  return batch;
-}
-
-// Zipf's law with exponent 1.
-uint64_t DrawRow(uint64_t n) {
-  const double u = static_cast<double>(Mix64(n) >> 11) * 0x1p-53;
-  return std::min(kRows - 1, static_cast<uint64_t>(std::pow(static_cast<double>(kRows), u)) - 1);
-}
-
-// Multiplications of a sample's step, both ways, twice each, as additions count too.
-double FlopsOf(const LayerGraph& graph) {
-  double all = 0;
-  for (const GraphLayer& layer : graph.layers()) {
-    if (layer.inputs.empty()) continue;
-    const bool has_input_gradient = layer.inputs[0] != LayerGraph::kDense;
-    const auto products =
-        static_cast<double>(layer.parameters.weights.count + layer.parameters.second_weights.count);
-    all += 2 * products * (has_input_gradient ? 3 : 2);
-  }
-  return all;
-}
 
 // Floating-point operations a second of large products in this precision.
 Result<double> GemmPeak(const Exec& exec) {
@@ -133,18 +91,7 @@ class Steps {
 }  // namespace
 
 Result<std::vector<Figure>> RunCtr(const CtrCase& of) {
-  ModelShape shape{*ModelKindOf(of.model), of.dim, {}, kSlots, 13};
-  if (shape.kind == ModelKind::kDeepFm) {
-    shape.hidden = {400, 400, 400};
-  } else {
-    shape.hidden = {1024, 1024, 512, 256};
-    shape.bottom = {512, 256, of.dim};
-  }
-  if (shape.kind == ModelKind::kDcnV2) {
-    shape.cross_layers = 3;
-    shape.cross_rank = 512;
-  }
-  STRATA_TRY(ValidateModelShape(shape));
+  STRATA_ASSIGN(const ModelShape shape, ClickShape(of.model, of.dim));
   const LayerGraph graph = GraphOf(shape);
   STRATA_ASSIGN(const OptimizerKind rows_rule, ParseOptimizerKind(of.optimizer));
   const TableSpec table{.name = kTable,
@@ -172,16 +119,16 @@ Result<std::vector<Figure>> RunCtr(const CtrCase& of) {
 
   std::vector<Batch> batches;
   for (uint64_t b = 0; b < kBatches; ++b) {
-    batches.push_back(MakeBatch(of.batch, 13, b, [&](size_t i, uint64_t slot) {
-      return DrawRow((b * of.batch + i) * kSlots + slot);
+    batches.push_back(MakeClickBatch(of.batch, b, [&](size_t i, uint64_t slot) {
+      return DrawRow((b * of.batch + i) * kClickSlots + slot, kRows);
     }));
   }
   Steps steps(*training);
   constexpr uint64_t kFill = 65'536;
   STRATA_TRY(steps.First(batches[0]));
   for (uint64_t first = 0; first < kRows; first += kFill) {
-    STRATA_TRY(steps.Run(MakeBatch(
-        kFill, 13, first, [&](size_t i, uint64_t) { return std::min(first + i, kRows - 1); })));
+    STRATA_TRY(steps.Run(MakeClickBatch(
+        kFill, first, [&](size_t i, uint64_t) { return std::min(first + i, kRows - 1); })));
   }
   STRATA_TRY(steps.Run(batches[0]));
   constexpr int kSteps = 24;

@@ -62,7 +62,7 @@ Status LinearBackward(const Exec& exec, MatMul& matmul, const LinearShape& shape
 void ReluForward(const Exec& /*exec*/, const RowShape& shape, std::span<float> y) {
   ForEachElement(shape, [&](size_t row, size_t column) {
     float& value = y[row * shape.stride + column];
-    value = value > 0.0F ? value : 0.0F;
+    value = value <= 0.0F ? 0.0F : value;
   });
 }
 

@@ -39,7 +39,7 @@ struct RowShape {
   size_t stride = 0;
 };
 
-// y = max(y, 0).
+// y = max(y, 0); a NaN stays one, so that it is seen in the loss.
 void ReluForward(const Exec& exec, const RowShape& shape, std::span<float> y);
 // dy becomes 0 where the layer's output y was not above 0.
 void ReluBackward(const Exec& exec, const RowShape& shape, std::span<const float> y,

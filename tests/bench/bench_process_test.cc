@@ -122,7 +122,8 @@ TEST(BenchProcess, CasesOfAGpuAreNamedWithoutOne) {
 TEST(BenchProcess, CasesOfAGpuInSuitesOfBothAreNamedWithoutCuda) {
   for (const auto& [suite, part] : {std::pair{"table", "growth dim=64\n"},
                                     {"service", "push batch=4096 dim=16 uniform clients=4"},
-                                    {"tiered", "uniform\nzipf\n"}}) {
+                                    {"tiered", "uniform\nzipf\n"},
+                                    {"ctr", "dlrm dim=128 batch=65536 sgd\n"}}) {
     const ProcessResult result = RunBench({suite, "--list", "--device=cuda"});
     EXPECT_EQ(result.end, ProcessEnd{0}) << result.errors;
     EXPECT_THAT(result.output, HasSubstr(part));

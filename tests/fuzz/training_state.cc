@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,18 +24,35 @@ Texts TextsOf(const TrainerState& state) {
   return texts;
 }
 
+Bytes BytesOf(const TrainerState& state) {
+  const Texts texts = TextsOf(state);
+  const std::string text = texts[0] + '\0' + texts[1] + texts[2];
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+bool IsSame(const std::optional<EvaluationState>& a, const std::optional<EvaluationState>& b) {
+  if (!a.has_value() || !b.has_value()) return a.has_value() == b.has_value();
+  return a->by == b->by && a->best.steps == b->best.steps && a->best.samples == b->best.samples &&
+         a->since_best == b->since_best && a->evaluated_steps == b->evaluated_steps &&
+         ScoreOf(a->best.metrics, a->by) == ScoreOf(b->best.metrics, b->by);
+}
+
 }  // namespace
 
 std::vector<Bytes> Seeds() {
-  const Texts texts = TextsOf({.steps = 120,
-                               .epoch = 2,
-                               .epoch_steps = 20,
-                               .samples = 61440,
-                               .dense = {1.5F, 2.5F},
-                               .dense_state = {3e38F, 0.25F}});
-  const std::string text = texts[0] + '\0' + texts[1] + texts[2];
-  const auto bytes = std::as_bytes(std::span(text));
-  return {Bytes(bytes.begin(), bytes.end())};
+  const TrainerState state{.steps = 120,
+                           .epoch = 2,
+                           .epoch_steps = 20,
+                           .samples = 61440,
+                           .dense = {1.5F, 2.5F},
+                           .dense_state = {3e38F, 0.25F}};
+  TrainerState evaluated = state;
+  evaluated.evaluations = {.by = BestBy::kAuc,
+                           .best = {.steps = 50, .samples = 25600, .metrics = {.auc = 0.75}},
+                           .since_best = 2,
+                           .evaluated_steps = 100};
+  return {BytesOf(state), BytesOf(evaluated)};
 }
 
 }  // namespace strata::fuzz
@@ -57,6 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   STRATA_CHECK(again[1] == texts[1] && again[2] == texts[2]);
   const auto reread = strata::ParseTrainerState(again, "again");
   STRATA_CHECK(reread.ok() && reread->steps == state->steps && reread->epoch == state->epoch &&
-               reread->epoch_steps == state->epoch_steps && reread->samples == state->samples);
+               reread->epoch_steps == state->epoch_steps && reread->samples == state->samples &&
+               strata::fuzz::IsSame(reread->evaluations, state->evaluations));
   return 0;
 }

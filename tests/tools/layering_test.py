@@ -91,7 +91,7 @@ MAY_INCLUDE = {
     "tools": ["base", "proto/control", "kernels/setops", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
     "bench": ["base", "kernels", "storage", "cluster", "ps/client", "ps/service/server.h",
-              "worker/data", "worker/gbdt", "worker/model"],
+              "worker/ctr", "worker/data", "worker/gbdt", "worker/model", "worker/tasks"],
     "examples": [],  # the public face
     "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }

@@ -182,6 +182,7 @@ TEST(SparseJob, HasNoColumns) {
         {"label = \"y\"", "job.toml:3:1: data.label" + contradicts},
         {"weight = \"w\"", "job.toml:3:1: data.weight" + contradicts},
         {"query = \"q\"", "job.toml:3:1: data.query" + contradicts},
+        {"group = \"g\"", "job.toml:3:1: data.group" + contradicts},
         {"ignore = [\"x\"]", "job.toml:3:1: data.ignore" + contradicts},
         {"label_positive = [\"2\"]", "job.toml:3:1: data.label_positive needs data.label_negative"},
         {"[[feature]]\ncolumns = [\"x\"]", "[[feature]]" + contradicts},

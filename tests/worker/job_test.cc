@@ -240,6 +240,11 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
       {With("optimizer = \"sgd\"", "optimizer = \"lazy_adam\""), "dense.optimizer"},
       {With("test = \"/data/test.csv\"\n", ""),
        "dir/job.toml:55:1: train.eval_every needs data.test, which is empty"},
+      {With("eval_every = 2", "best_by = \"logloss\""),
+       "dir/job.toml:56:1: train.best_by has no effect without train.early_stopping"},
+      {With("eval_every = 2", "early_stopping = 2"),
+       "dir/job.toml:56:1: train.early_stopping has no effect where the only evaluation is behind "
+       "the last epoch"},
       {With("ignore = [\"id\"]", "ignore = [\"id\", \"age\"]"),
        "column 'age' is both ignored and a feature"},
       {"[data]\nheader = true\nlabel = \"y\"\n", "dir/job.toml: there is no [[feature]]"},
@@ -249,6 +254,28 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
     EXPECT_EQ(status.code(), StatusCode::kInvalid) << message;
     EXPECT_THAT(status.message(), HasSubstr(message));
   }
+}
+
+TEST(Job, EvaluationsOfTrainingNeedDataToEvaluateOn) {
+  const auto status = [](std::vector<std::string> overrides) {
+    overrides.push_back("train.eval_every=0");
+    return ParseJob(kJob, "job.toml", overrides).status();
+  };
+  for (const std::string key : {"train.eval_every_steps", "train.early_stopping"}) {
+    EXPECT_THAT(status({"data.test=", key + "=5"}).message(),
+                HasSubstr("command line: " + key + " needs data.test, which is empty"));
+  }
+  EXPECT_TRUE(status({"train.eval_every_steps=5"}).ok());
+  EXPECT_TRUE(
+      status({"train.eval_every_steps=5", "train.early_stopping=1", "train.best_by=logloss"}).ok());
+  EXPECT_FALSE(status({"train.eval_every_steps=5", "train.best_by=recall"}).ok());
+  EXPECT_THAT(status({"train.eval_every_steps=5", "train.early_stopping=1", "train.best_by=gauc"})
+                  .message(),
+              HasSubstr("train.best_by is \"gauc\", which needs data.group"));
+  EXPECT_THAT(status({"data.test=", "data.group=city"}).message(),
+              HasSubstr("data.group has no effect without data.test"));
+  EXPECT_TRUE(status({"data.group=city"}).ok());
+  EXPECT_TRUE(status({"data.group=id"}).ok()) << "which is ignored otherwise";
 }
 
 TEST(Job, OptimizersTakeAllThatTheyUse) {

@@ -1,5 +1,6 @@
 #include "worker/ctr/gpu_trainer.h"
 
+#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -11,7 +12,7 @@
 namespace strata {
 
 GpuTrainer::GpuTrainer(GpuTrainerOptions options, const LayerGraph& graph, GpuTraining& training)
-    : options_(std::move(options)), graph_(graph), training_(training) {}
+    : options_(std::move(options)), graph_(graph), training_(training), stages_(options_.clock) {}
 
 Status GpuTrainer::Start() {
   std::vector<float> dense(graph_.parameters());
@@ -48,7 +49,20 @@ Status GpuTrainer::ReadNext(BatchSource& source) {
   return next_.samples == 0 ? Status::Ok() : training_.Bring(next_);
 }
 
-Result<double> GpuTrainer::Step(BatchSource& source) {
+// The rows are on the GPU: of them the pooled embeddings tell.
+Status GpuTrainer::Diverged(double loss) {
+  const std::vector<float> dense = Dense();
+  return strata::Diverged(step_, loss,
+                          FirstCause({.graph = graph_,
+                                      .batch = batch_,
+                                      .parameters = dense,
+                                      .logits = logits_,
+                                      .place = training_.FirstNotFinite()},
+                                     options_.names),
+                          nullptr);
+}
+
+Result<bool> GpuTrainer::Step(BatchSource& source, double* loss) {
   // The seed is that of a Trainer alone.
   STRATA_TRY(training_.Begin(
       {.dropout = options_.dropout, .dropout_seed = Mix64(Mix64(options_.seed) + step_)}));
@@ -57,17 +71,25 @@ Result<double> GpuTrainer::Step(BatchSource& source) {
   STRATA_ASSIGN(std::jthread reader, StartThread("read ahead", [&] { read = ReadNext(source); }));
   logits_.resize(batch_.samples);
   STRATA_ASSIGN(const double sum, training_.Finish(logits_));
-  const double loss = sum / static_cast<double>(batch_.samples);
-  STRATA_TRY(CheckLoss(step_, loss));
-  if (options_.between_steps) STRATA_TRY(options_.between_steps());
+  stages_.End(Stage::kCompute);
+  *loss = sum / static_cast<double>(batch_.samples);
+  if (!std::isfinite(*loss)) return Diverged(*loss);
+  if (options_.between_steps) {
+    STRATA_ASSIGN(const bool goes_on, options_.between_steps());
+    if (!goes_on) return false;
+  }
+  stages_.End(Stage::kOther);
   STRATA_TRY(training_.Update(step_));
+  stages_.End(Stage::kUpdates);
   reader.join();
+  stages_.End(Stage::kData);
   STRATA_TRY(read);
-  return loss;
+  return true;
 }
 
 Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
                               const std::function<Status(const StepReport&)>& on_step) {
+  stages_.Start();
   STRATA_TRY(source.Rewind(epoch));
   if (epoch != epoch_) epoch_steps_ = 0;
   epoch_ = epoch;
@@ -75,10 +97,16 @@ Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     STRATA_TRY(source.Next(options_.batch_size, &next_));
   }
   STRATA_TRY(ReadNext(source));
+  stages_.End(Stage::kData);
   while (next_.samples > 0) {
     std::swap(batch_, next_);
     has_ended_ = options_.wants_end && options_.wants_end();
-    STRATA_ASSIGN(const double loss, Step(source));
+    double loss = 0;
+    STRATA_ASSIGN(const bool done, Step(source, &loss));
+    if (!done) {
+      has_ended_ = true;
+      return {};
+    }
     samples_ += batch_.samples;
     const StepReport report{.step = step_,
                             .samples = batch_.samples,
@@ -89,6 +117,7 @@ Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     ++step_;
     ++epoch_steps_;
     STRATA_TRY(on_step(report));
+    stages_.End(Stage::kOther);
     if (has_ended_) return {};
   }
   ++epoch_;

@@ -8,6 +8,7 @@
 
 #include "strata/optimizer_spec.h"
 #include "strata/status.h"
+#include "worker/ctr/divergence.h"
 #include "worker/ctr/training_run.h"
 #include "worker/data/batch.h"
 #include "worker/model/gpu_training.h"
@@ -21,7 +22,9 @@ struct GpuTrainerOptions {
   float dropout = 0;
   OptimizerSpec dense_optimizer;  // that of the GpuTraining
   // As TrainerOptions has them.
-  std::function<Status()> between_steps = {};
+  BetweenSteps between_steps = {};
+  InputNames names = {};
+  const Clock* clock = nullptr;
   std::function<bool()> wants_end = {};
 };
 
@@ -38,14 +41,17 @@ class GpuTrainer final : public TrainingRun {
   std::vector<float> Dense() const override { return State().dense; }
   uint64_t samples() const override { return samples_; }
   uint64_t steps() const override { return step_ - 1; }
+  const StageTimes& stages() const override { return stages_; }
   bool has_ended() const override { return has_ended_; }
 
  private:
   // Takes the next batch of the source to the GPU, unless the source is at its end.
   Status ReadNext(BatchSource& source);
-  // Learns from the current batch, and reads the next one meanwhile. The loss before that, as a
-  // mean.
-  Result<double> Step(BatchSource& source);
+  // Why the loss of the current batch is not finite.
+  Status Diverged(double loss);
+  // Learns from the current batch, and reads the next one meanwhile. `loss` gets the loss before
+  // that, as a mean. False: training ends before the step.
+  Result<bool> Step(BatchSource& source, double* loss);
 
   const GpuTrainerOptions options_;
   const LayerGraph& graph_;
@@ -55,6 +61,7 @@ class GpuTrainer final : public TrainingRun {
   uint64_t epoch_steps_ = 0;
   uint64_t samples_ = 0;
   bool has_ended_ = false;
+  StageTimes stages_;
   Batch batch_;  // of the step under way
   Batch next_;
   std::vector<float> logits_;

@@ -1,8 +1,10 @@
 #include "worker/ctr/metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "kernels/core/math.h"
@@ -13,7 +15,7 @@ namespace {
 
 // Pairs (positive, negative) in the right order, ties half, over all pairs: the statistic of Mann
 // and Whitney (1947). Samples are sorted by logit.
-double AreaUnderCurve(const std::vector<ScoredSample>& samples) {
+double AreaUnderCurve(std::span<const ScoredSample> samples) {
   double area = 0;
   double positives = 0;
   double negatives = 0;
@@ -33,12 +35,68 @@ double AreaUnderCurve(const std::vector<ScoredSample>& samples) {
   return pairs > 0 ? area / pairs : std::numeric_limits<double>::quiet_NaN();
 }
 
+bool IsBefore(const ScoredSample& a, const ScoredSample& b) {
+  return std::tie(a.logit, a.label, a.weight) < std::tie(b.logit, b.label, b.weight);
+}
+
+// groups[i] is that of samples[i].
+void AddGroups(const std::vector<ScoredSample>& samples, const std::vector<uint64_t>& groups,
+               Metrics* metrics) {
+  std::vector<size_t> order(samples.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    return groups[a] != groups[b] ? groups[a] < groups[b] : IsBefore(samples[a], samples[b]);
+  });
+  double areas = 0;
+  double weights = 0;
+  std::vector<ScoredSample> own;
+  for (size_t begin = 0; begin < order.size();) {
+    const uint64_t group = groups[order[begin]];
+    own.clear();
+    double weight = 0;
+    for (; begin < order.size() && groups[order[begin]] == group; ++begin) {
+      own.push_back(samples[order[begin]]);
+      weight += own.back().weight;
+    }
+    const double area = AreaUnderCurve(own);
+    if (std::isnan(area)) {
+      ++metrics->groups_left_out;
+      continue;
+    }
+    ++metrics->groups;
+    areas += weight * area;
+    weights += weight;
+  }
+  if (weights > 0) metrics->gauc = areas / weights;
+}
+
+// Those of all ranks, one after the other.
+template <typename T>
+Result<std::vector<T>> GatherAll(Group& group, std::span<const T> mine) {
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(group.Allgather(std::as_bytes(mine), &all));
+  std::vector<T> values;
+  for (const std::vector<std::byte>& bytes : all) {
+    if (bytes.size() % sizeof(T) != 0) {
+      return Internal("a rank's evaluated samples have an odd size");
+    }
+    const size_t begin = values.size();
+    values.resize(begin + bytes.size() / sizeof(T));
+    if (!bytes.empty()) std::memcpy(values.data() + begin, bytes.data(), bytes.size());
+  }
+  return values;
+}
+
+// In nats, of an event of this probability.
+double Entropy(double share) {
+  const auto part = [](double p) { return p > 0 ? -p * std::log(p) : 0; };
+  return part(share) + part(1 - share);
+}
+
 }  // namespace
 
 Metrics ComputeMetrics(std::vector<ScoredSample>* samples) {
-  std::sort(samples->begin(), samples->end(), [](const ScoredSample& a, const ScoredSample& b) {
-    return std::tie(a.logit, a.label, a.weight) < std::tie(b.logit, b.label, b.weight);
-  });
+  std::ranges::sort(*samples, IsBefore);
   Metrics metrics{.samples = samples->size(), .auc = AreaUnderCurve(*samples)};
   double weights = 0;
   double loss = 0;
@@ -53,23 +111,29 @@ Metrics ComputeMetrics(std::vector<ScoredSample>* samples) {
   }
   const double none = std::numeric_limits<double>::quiet_NaN();
   metrics.logloss = weights > 0 ? loss / weights : none;
+  metrics.base_logloss = weights > 0 ? Entropy(labels / weights) : none;
   metrics.calibration = labels > 0 ? predictions / labels : none;
   return metrics;
 }
 
-Result<Metrics> ComputeMetrics(Group& group, std::span<const ScoredSample> mine) {
-  std::vector<std::vector<std::byte>> all;
-  STRATA_TRY(group.Allgather(std::as_bytes(mine), &all));
-  std::vector<ScoredSample> samples;
-  for (const std::vector<std::byte>& bytes : all) {
-    if (bytes.size() % sizeof(ScoredSample) != 0) {
-      return Internal("a rank's evaluated samples have an odd size");
+Result<Metrics> ComputeMetrics(Group& group, std::span<const ScoredSample> mine,
+                               const std::vector<uint64_t>* mine_in_groups) {
+  STRATA_ASSIGN(std::vector<ScoredSample> samples, GatherAll(group, mine));
+  Metrics of_groups;
+  if (mine_in_groups != nullptr) {
+    STRATA_CHECK(mine_in_groups->size() == mine.size());
+    STRATA_ASSIGN(const std::vector<uint64_t> groups,
+                  GatherAll(group, std::span<const uint64_t>(*mine_in_groups)));
+    if (groups.size() != samples.size()) {
+      return Internal("a rank's evaluated samples have more or fewer groups");
     }
-    const size_t begin = samples.size();
-    samples.resize(begin + bytes.size() / sizeof(ScoredSample));
-    if (!bytes.empty()) std::memcpy(samples.data() + begin, bytes.data(), bytes.size());
+    AddGroups(samples, groups, &of_groups);
   }
-  return ComputeMetrics(&samples);
+  Metrics metrics = ComputeMetrics(&samples);
+  metrics.gauc = of_groups.gauc;
+  metrics.groups = of_groups.groups;
+  metrics.groups_left_out = of_groups.groups_left_out;
+  return metrics;
 }
 
 }  // namespace strata

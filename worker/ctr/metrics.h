@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -25,12 +26,21 @@ struct Metrics {
   double logloss = 0;      // weighted mean
   double calibration = 0;  // mean prediction / mean label; NaN without positives
   uint64_t bad_rows = 0;   // rows of the data that could not be read and are left out
+  // The logloss of always predicting the weighted share of positives.
+  double base_logloss = std::numeric_limits<double>::quiet_NaN();
+  // Of samples in groups: the mean of the groups' AUCs, weighted by their samples' weights. Groups
+  // of one label have none and are left out. NaN without groups that count.
+  double gauc = std::numeric_limits<double>::quiet_NaN();
+  uint64_t groups = 0;  // that count
+  uint64_t groups_left_out = 0;
 };
 
 // Exact. A function of the set of samples, to the bit, whatever their order. Reorders `samples`.
 Metrics ComputeMetrics(std::vector<ScoredSample>* samples);
 
-// The same over the samples of all ranks; every rank gets equal numbers. Errors are the group's.
-Result<Metrics> ComputeMetrics(Group& group, std::span<const ScoredSample> mine);
+// The same over the samples of all ranks; every rank gets equal numbers. `mine_in_groups` has the
+// group of each of `mine`; null, on all ranks alike: they are in none. Errors are the group's.
+Result<Metrics> ComputeMetrics(Group& group, std::span<const ScoredSample> mine,
+                               const std::vector<uint64_t>* mine_in_groups = nullptr);
 
 }  // namespace strata

@@ -321,6 +321,18 @@ Result<SavedRows> ReadRows(Disk& disk, const std::string& folder,
   return rows;
 }
 
+Result<format::ModelManifest> ReadManifest(Disk& disk, const std::string& path) {
+  const Result<std::string> text = ReadTextFile(disk, path, format::kModelManifestBytesMax);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return NotFound(
+        fmt::format("{}: no model there: expected a folder that a training run saved "
+                    "(output.model)",
+                    path));
+  }
+  STRATA_TRY(text.status());
+  return format::DecodeModelManifest(*text, path);
+}
+
 }  // namespace
 
 SavedModel TrainedModel(const std::string& job, uint64_t epochs, const ModelShape& shape,
@@ -368,20 +380,18 @@ std::vector<std::string> ModelFiles(Disk& disk, const std::string& folder) {
   return files;
 }
 
+bool HoldsModel(Disk& disk, const std::string& folder, const std::string& job, uint64_t seed,
+                uint64_t samples) {
+  const Result<format::ModelManifest> manifest =
+      ReadManifest(disk, Path(WithoutSlash(folder), kManifest));
+  return manifest.ok() && manifest->job == job && manifest->seed == seed &&
+         manifest->samples >= samples;
+}
+
 Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
   const std::string place = WithoutSlash(folder);
   const std::string manifest_path = Path(place, kManifest);
-  const Result<std::string> text =
-      ReadTextFile(disk, manifest_path, format::kModelManifestBytesMax);
-  if (text.status().code() == StatusCode::kNotFound) {
-    return NotFound(
-        fmt::format("{}: no model there: expected a folder that a training run saved "
-                    "(output.model)",
-                    manifest_path));
-  }
-  STRATA_TRY(text.status());
-  STRATA_ASSIGN(const format::ModelManifest manifest,
-                format::DecodeModelManifest(*text, manifest_path));
+  STRATA_ASSIGN(const format::ModelManifest manifest, ReadManifest(disk, manifest_path));
   LoadedModel loaded;
   STRATA_ASSIGN(loaded.model, ModelOf(manifest, manifest_path));
   const uint64_t dense_expected = GraphOf(loaded.model.shape).parameters();

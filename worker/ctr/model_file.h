@@ -47,6 +47,11 @@ Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model,
 // the manifest, which it writes. One that cannot be listed has the manifest alone.
 std::vector<std::string> ModelFiles(Disk& disk, const std::string& folder);
 
+// Whether the folder holds a model of this job and seed that has learned from at least so many
+// samples, by its manifest alone.
+bool HoldsModel(Disk& disk, const std::string& folder, const std::string& job, uint64_t seed,
+                uint64_t samples);
+
 // The rows of one table.
 struct SavedRows {
   std::vector<Key> keys;      // ascending

@@ -1,9 +1,13 @@
 #include "worker/ctr/scorer.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "worker/ctr/agree.h"
+#include "worker/ctr/divergence.h"
 
 namespace strata {
 
@@ -50,18 +54,27 @@ Status Scorer::Score(BatchSource& source, const Use& use) {
 }
 
 Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
-                                 const std::function<Status(size_t samples)>& on_batch) {
+                                 const std::function<Status(size_t samples)>& on_batch,
+                                 bool in_groups) {
   std::vector<ScoredSample> scored;
+  std::vector<uint64_t> groups;
   STRATA_TRY(Score(source, [&](const Batch& batch, std::span<const float> logits) -> Status {
     for (size_t i = 0; i < batch.samples; ++i) {
       if (!std::isfinite(logits[i])) {
-        return Failed("evaluation: the model's answer is no number: its parameters diverged");
+        const std::string cause = FirstCause({.graph = network_.graph(),
+                                              .batch = batch,
+                                              .parameters = dense_,
+                                              .logits = logits,
+                                              .place = network_.FirstNotFinite()},
+                                             {});
+        return Failed(fmt::format("evaluation: the model's answer is no number: {}", cause));
       }
       scored.push_back({logits[i], batch.labels[i], batch.weights[i]});
     }
+    if (in_groups) groups.insert(groups.end(), batch.groups.begin(), batch.groups.end());
     return on_batch(batch.samples);
   }));
-  STRATA_ASSIGN(Metrics metrics, ComputeMetrics(group, scored));
+  STRATA_ASSIGN(Metrics metrics, ComputeMetrics(group, scored, in_groups ? &groups : nullptr));
   STRATA_ASSIGN(metrics.bad_rows, SumOverRanks(group, source.bad_rows()));
   return metrics;
 }

@@ -29,9 +29,11 @@ class Scorer {
   Status Score(BatchSource& source, const Use& use);
 
   // Metrics over the shares of all ranks: equal numbers on every rank, whatever their count.
-  // `on_batch` gets the samples of each batch and may end the pass.
+  // `on_batch` gets the samples of each batch and may end the pass. in_groups: the source's batches
+  // have groups.
   Result<Metrics> Evaluate(BatchSource& source, Group& group,
-                           const std::function<Status(size_t samples)>& on_batch);
+                           const std::function<Status(size_t samples)>& on_batch,
+                           bool in_groups = false);
 
  private:
   struct Part {

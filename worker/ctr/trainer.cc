@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/hash.h"
@@ -18,7 +19,8 @@ Trainer::Trainer(const TrainerOptions& options, Network& network, TableStore& st
       group_(group),
       dense_(network.graph().parameters()),
       dense_state_(StateWidth(options.dense_optimizer, dense_.size())),
-      reduced_(dense_.size() + 3) {
+      reduced_(dense_.size() + 3),
+      stages_(options.clock) {
   STRATA_CHECK(options_.tables.size() == network.graph().spec().tables.size());
   InitializeParameters(network_.graph(), options_.seed, dense_);
   InitialState(options_.dense_optimizer, dense_state_);
@@ -89,10 +91,12 @@ Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
   Part& fresh = **part;
   STRATA_TRY(source.Next(OwnPartSize(), &fresh.batch));
+  stages_.End(Stage::kData);
   const LayerGraph& graph = network_.graph();
   FindUniqueKeys(fresh.batch, graph.table_slots(), &fresh.unique);
   fresh.rows.resize(RowElements(graph, fresh.unique));
   fresh.gradients.resize(fresh.rows.size());
+  stages_.End(Stage::kCompute);
   return {};
 }
 
@@ -165,24 +169,51 @@ Status Trainer::Compute(Part& part) {
   return {};
 }
 
+// Every rank gets here in the same step: the loss is that of all of them.
+Status Trainer::Diverged(double loss, const Part& part) {
+  const std::string mine = part.batch.samples == 0
+                               ? ""
+                               : FirstCause({.graph = network_.graph(),
+                                             .batch = part.batch,
+                                             .unique = &part.unique,
+                                             .rows = part.rows,
+                                             .parameters = dense_,
+                                             .logits = logits_,
+                                             .place = network_.FirstNotFinite()},
+                                            options_.names);
+  return strata::Diverged(step_, loss, mine, &group_);
+}
+
 Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next,
                        bool* ended, StepReport* report) {
   STRATA_TRY(group_.Allreduce(std::span<float>(reduced_), ReduceOp::kSum));
+  stages_.End(Stage::kAllreduce);
   const float samples = reduced_[dense_.size() + 1];
   *ended = samples == 0;
   if (*ended) return {};
   has_ended_ = reduced_[dense_.size() + 2] > 0;
   const float loss = reduced_[dense_.size()] / samples;
-  STRATA_TRY(CheckLoss(step_, loss));
+  if (!std::isfinite(loss)) return Diverged(loss, *part);
   const float scale = 1.0F / samples;
   for (float& gradient : part->gradients) gradient *= scale;
   const std::span<float> dense_gradient = std::span(reduced_).first(dense_.size());
   for (float& gradient : dense_gradient) gradient *= scale;
 
+  stages_.End(Stage::kCompute);
   STRATA_TRY(update_.Wait());  // of the step before, which this step's rows have seen
-  if (options_.between_steps) STRATA_TRY(options_.between_steps());
+  stages_.End(Stage::kUpdates);
+  if (options_.between_steps) {
+    STRATA_ASSIGN(const bool goes_on, options_.between_steps());
+    if (!goes_on) {
+      *ended = has_ended_ = true;
+      return {};
+    }
+  }
+  stages_.End(Stage::kOther);
   SubmitUpdate(part, next);
+  stages_.End(Stage::kUpdates);
   ApplyDense({}, options_.dense_optimizer, step_, dense_, dense_state_, dense_gradient);
+  stages_.End(Stage::kCompute);
 
   samples_ += static_cast<uint64_t>(samples);
   *report = {.step = step_,
@@ -198,6 +229,7 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
 
 Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
                            const std::function<Status(const StepReport&)>& on_step) {
+  stages_.Start();
   STRATA_TRY(source.Rewind(epoch));
   if (epoch != epoch_) epoch_steps_ = 0;
   epoch_ = epoch;
@@ -207,17 +239,25 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
   STRATA_TRY(Read(source, &part));
   SubmitLookup(part);
   while (true) {
+    stages_.End(Stage::kRows);
     STRATA_TRY(ReadAhead(source, *part));
     // A share that is at its end stays there.
     const std::shared_ptr<Part> next = ahead_.empty() ? part : ahead_.front();
     STRATA_TRY(lookup_.Wait());
+    stages_.End(Stage::kRows);
     STRATA_TRY(Compute(*part));
+    stages_.End(Stage::kCompute);
     bool ended = false;
     StepReport report;
     STRATA_TRY(Finish(part, next, &ended, &report));
-    if (ended) break;
+    if (ended) {
+      if (has_ended_) return {};  // nothing is under way
+      break;
+    }
     if (!options_.fused) SubmitLookup(next);
+    stages_.End(Stage::kRows);
     STRATA_TRY(on_step(report));
+    stages_.End(Stage::kOther);
     if (has_ended_) {
       STRATA_TRY(lookup_.Wait());  // the update that it came with, too
       return update_.Wait();

@@ -18,6 +18,7 @@
 #include "cluster/collective/group.h"
 #include "storage/table.h"
 #include "strata/status.h"
+#include "worker/ctr/divergence.h"
 #include "worker/ctr/pending.h"
 #include "worker/ctr/training_run.h"
 #include "worker/data/batch.h"
@@ -39,10 +40,9 @@ struct TrainerOptions {
   // Batches ahead of their use whose keys the store is told, for tables that keep rows in slower
   // tiers. That many and one, at least, are in memory.
   uint32_t hint_batches = 1;
-  // Called before this rank's part of each step is sent, the first one too: the table then holds
-  // the updates of all steps before and of no other, whatever the other ranks have sent, until it
-  // returns. An error ends training.
-  std::function<Status()> between_steps = {};
+  BetweenSteps between_steps = {};
+  InputNames names = {};         // for messages
+  const Clock* clock = nullptr;  // of stages(); null: they are not measured
   // Asked in each step. When it says so on any rank, training ends after that step on all of them.
   std::function<bool()> wants_end = {};
 };
@@ -67,6 +67,7 @@ class Trainer final : public TrainingRun {
   std::vector<float> Dense() const override { return dense_; }
   uint64_t samples() const override { return samples_; }
   uint64_t steps() const override { return step_ - 1; }
+  const StageTimes& stages() const override { return stages_; }
   bool has_ended() const override { return has_ended_; }
 
  private:
@@ -93,6 +94,8 @@ class Trainer final : public TrainingRun {
   void SubmitUpdate(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next);
   Status Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next, bool* ended,
                 StepReport* report);
+  // Why the loss of the step that `part` was computed in is not finite.
+  Status Diverged(double loss, const Part& part);
   SyncGroup Mark() const;
 
   TrainerOptions options_;
@@ -109,6 +112,7 @@ class Trainer final : public TrainingRun {
   std::vector<float> dense_state_;
   std::vector<float> reduced_;  // dense gradient, loss, samples, ranks that want the end
   bool has_ended_ = false;
+  StageTimes stages_;
   std::vector<float> logits_;
   std::deque<std::shared_ptr<Part>> ahead_;  // read, not trained yet; an empty one ends the share
   std::shared_ptr<Part> spare_;              // the last one that was trained

@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "strata/status.h"
+#include "worker/ctr/best_evaluation.h"
+#include "worker/ctr/stage_times.h"
 #include "worker/data/batch.h"
 
 namespace strata {
@@ -21,13 +24,17 @@ struct TrainerState {
   uint64_t samples = 0;      // over all ranks and epochs
   std::vector<float> dense;
   std::vector<float> dense_state;  // of the optimizer
+  // Of a run that keeps the best evaluation's model; a TrainingRun itself knows of none.
+  std::optional<EvaluationState> evaluations = {};
 };
 
 // kCorrupt: the state's dense part has not this many parameters and numbers of optimizer state.
 Status CheckDense(const TrainerState& state, size_t parameters, size_t numbers);
 
-// kFailed: the loss of this step is no finite number.
-Status CheckLoss(uint64_t step, double loss);
+// Called before the updates of each step, the first one too: the table then holds the updates of
+// all steps before and of no other, whatever the other ranks have sent, until it returns. False, on
+// all ranks alike, ends training there. An error ends it, too.
+using BetweenSteps = std::function<Result<bool>()>;
 
 // After each step, on every rank.
 struct StepReport {
@@ -53,9 +60,9 @@ class TrainingRun {
   // model.
   virtual Status Resume(TrainerState state) = 0;
 
-  // All ranks' shares, once, or until it is asked to end; of the epoch of the resumed state, what
-  // is left of it. `on_step` may end training with an error. kFailed when the loss is no number any
-  // more.
+  // All ranks' shares, once, or until it is asked to end or BetweenSteps ends it; of the epoch of
+  // the resumed state, what is left of it. `on_step` may end training with an error. kFailed when
+  // the loss is no number any more.
   virtual Status TrainEpoch(BatchSource& source, uint64_t epoch,
                             const std::function<Status(const StepReport&)>& on_step) = 0;
 
@@ -63,7 +70,9 @@ class TrainingRun {
   virtual std::vector<float> Dense() const = 0;
   virtual uint64_t samples() const = 0;  // over all ranks and epochs
   virtual uint64_t steps() const = 0;
-  virtual bool has_ended() const = 0;  // because it was asked to
+  // Of the epochs, or what there is of them.
+  virtual const StageTimes& stages() const = 0;
+  virtual bool has_ended() const = 0;  // before its data did
 };
 
 }  // namespace strata

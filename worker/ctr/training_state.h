@@ -14,8 +14,9 @@ namespace strata {
 // Which run a checkpoint belongs to: JobFingerprint's text.
 inline constexpr char kFingerprintAttachment[] = "job.txt";
 
-// "progress.txt", lines "name = number" that begin with "format = 1", and "dense.f32" and
-// "dense_state.f32", little-endian floats to the bit.
+// "progress.txt", lines "name = number" that begin with "format = 1", or with "format = 2" where
+// the state holds evaluations, and "dense.f32" and "dense_state.f32", little-endian floats to the
+// bit.
 std::vector<Attachment> AttachmentsOf(const TrainerState& state);
 
 // The names of AttachmentsOf, in its order.

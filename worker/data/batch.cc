@@ -14,6 +14,7 @@ void Batch::Start(size_t slots_now, size_t dense_width_now) {
   dense.clear();
   labels.clear();
   weights.clear();
+  groups.clear();
   bad.clear();
 }
 

@@ -9,6 +9,7 @@
 #include "base/seeded_hash.h"
 #include "storage/row_schema.h"
 #include "strata/status.h"
+#include "strata/time.h"
 #include "worker/data/bad_rows.h"
 
 namespace strata {
@@ -26,6 +27,9 @@ struct Batch {
   std::vector<float> dense;    // samples x dense_width
   std::vector<float> labels;   // samples; 0 or 1
   std::vector<float> weights;  // samples; 1 where the data has none
+  // Of a source whose rows are in groups and that does not shuffle: that of each sample, as a
+  // number.
+  std::vector<uint64_t> groups = {};
   // Of a source that keeps rows that cannot be read: these samples, whose values are missing.
   std::vector<BadRow> bad = {};
 
@@ -70,6 +74,8 @@ class BatchSource {
   virtual double Progress() const = 0;
   // Rows since Rewind that could not be read, whether the source leaves them out or keeps them.
   virtual uint64_t bad_rows() const { return 0; }
+  // How long threads of its own have read and parsed, over all passes.
+  virtual TimeNs reading_time() const { return 0; }
 };
 
 }  // namespace strata

@@ -53,6 +53,14 @@ class Columns {
     return found->second;
   }
 
+  // The same of a column that may serve others too, but for `excluded`.
+  Result<size_t> Share(const std::string& name, const std::string& use, size_t excluded) {
+    const auto found = index_.find(name);
+    const bool is_shared = found != index_.end() && found->second != excluded;
+    if (is_shared && !uses_[found->second].empty()) return found->second;
+    return Take(name, use);
+  }
+
   // The first of the names, escaped: the file may be anything.
   std::string ColumnList() const {
     constexpr size_t kNamed = 40;
@@ -105,6 +113,9 @@ Result<ColumnPlan> PlanColumns(std::span<const std::string> columns, const DataS
     STRATA_ASSIGN(const size_t column, by_name.Take(feature.column, "a feature"));
     plan.feature_columns.push_back(column);
     if (feature.kind != FeatureKind::kCategorical) plan.numeric_columns.push_back(column);
+  }
+  if (!spec.group.empty() && (labels_required || by_name.Has(spec.group))) {
+    STRATA_ASSIGN(plan.group, by_name.Share(spec.group, "the group", plan.label));
   }
   STRATA_TRY(by_name.CheckAllUsed());
   std::ranges::sort(plan.numeric_columns);

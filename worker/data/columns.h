@@ -18,14 +18,15 @@ struct ColumnPlan {
   size_t label = kNone;            // kNone only where labels are not required
   size_t weight = kNone;
   size_t query = kNone;
+  size_t group = kNone;
   std::vector<size_t> feature_columns;  // of each feature of the spec
   std::vector<size_t> numeric_columns;  // those that must hold numbers, each once, ascending
 };
 
 // Every column must be a feature, the label, the weight or ignored, and every name of the spec must
 // be a column: anything else is kInvalid, names the column, and begins with `where` (the file and
-// line that lists the columns). Without `labels_required` the columns of the label, the weight and
-// the query may be absent.
+// line that lists the columns). Without `labels_required` the columns of the label, the
+// weight, the query and the group may be absent.
 Result<ColumnPlan> PlanColumns(std::span<const std::string> columns, const DataSpec& spec,
                                const std::string& where, bool labels_required);
 

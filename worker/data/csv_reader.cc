@@ -109,7 +109,7 @@ Status WithAdvice(const Status& why, const std::string& advice) {
 bool LooksLikeData(const std::vector<std::string>& columns, const DataSpec& spec) {
   std::vector<std::string> used = FeatureColumns(spec);
   used.insert(used.end(), spec.ignore.begin(), spec.ignore.end());
-  used.insert(used.end(), {spec.label, spec.weight, spec.query});
+  used.insert(used.end(), {spec.label, spec.weight, spec.query, spec.group});
   double number = 0;
   return std::ranges::any_of(columns,
                              [&](const auto& text) { return ParseNumber(text, &number); }) &&

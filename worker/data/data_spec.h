@@ -43,6 +43,9 @@ struct DataSpec {
   bool label_is_number = false;  // any finite number, not 0 or 1 alone; with both texts empty
   std::string weight;            // "": every row weighs 1
   std::string query;  // the column that says to which query a row belongs; "": there are none
+  // The column whose texts divide rows into groups, which evaluation looks at one by one; "": there
+  // are none. It may be a feature, too.
+  std::string group = {};
   std::vector<std::string> ignore;
 };
 

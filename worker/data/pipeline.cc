@@ -1,5 +1,6 @@
 #include "worker/data/pipeline.h"
 
+#include <atomic>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -39,6 +40,8 @@ struct PrefetchSource::Impl {
   std::optional<Item> end;  // the last item of the pass, once it came
   double progress = 0;
   uint64_t bad_rows = 0;
+  const Clock* clock = nullptr;
+  std::atomic<TimeNs> reading_time = 0;
 
   void ReadAhead();
   void StopPass();
@@ -47,7 +50,9 @@ struct PrefetchSource::Impl {
 void PrefetchSource::Impl::ReadAhead() {
   while (std::optional<Batch> batch = pass->credits.Pop()) {
     Item item{.status = {}, .batch = std::move(*batch)};
+    const TimeNs begin = clock->Now();
     item.status = source->Next(samples_max, &item.batch);
+    reading_time += clock->Now() - begin;
     item.progress = source->Progress();
     item.bad_rows = source->bad_rows();
     const bool last = item.last();
@@ -69,11 +74,12 @@ void PrefetchSource::Impl::StopPass() {
 }
 
 PrefetchSource::PrefetchSource(std::unique_ptr<BatchSource> source, size_t samples_max,
-                               size_t batches_ahead)
+                               size_t batches_ahead, const Clock& clock)
     : impl_(std::make_unique<Impl>()) {
   STRATA_CHECK(samples_max >= 1 && batches_ahead >= 1);
   impl_->source = std::move(source);
   impl_->samples_max = samples_max;
+  impl_->clock = &clock;
   impl_->batches.resize(batches_ahead);
 }
 
@@ -121,5 +127,7 @@ Status PrefetchSource::Next(size_t samples_max, Batch* batch) {
 double PrefetchSource::Progress() const { return impl_->progress; }
 
 uint64_t PrefetchSource::bad_rows() const { return impl_->bad_rows; }
+
+TimeNs PrefetchSource::reading_time() const { return impl_->reading_time; }
 
 }  // namespace strata

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "base/clock.h"
 #include "worker/data/batch.h"
 
 namespace strata {
@@ -15,7 +16,8 @@ class PrefetchSource : public BatchSource {
  public:
   // Reads batches of `samples_max`, at most `batches_ahead` (at least 1) before their use. The
   // thread starts with the first Rewind.
-  PrefetchSource(std::unique_ptr<BatchSource> source, size_t samples_max, size_t batches_ahead);
+  PrefetchSource(std::unique_ptr<BatchSource> source, size_t samples_max, size_t batches_ahead,
+                 const Clock& clock = RealClock());
   ~PrefetchSource() override;  // stops the thread after the batch it is at
 
   // Drops what was read ahead, after the batch that the thread is at.
@@ -26,6 +28,7 @@ class PrefetchSource : public BatchSource {
   // Both as of the batch that Next gave last.
   double Progress() const override;
   uint64_t bad_rows() const override;
+  TimeNs reading_time() const override;
 
  private:
   struct Impl;

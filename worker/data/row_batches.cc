@@ -6,8 +6,18 @@
 #include <utility>
 
 #include "base/human_text.h"
+#include "worker/data/feature_key.h"
 
 namespace strata {
+namespace {
+
+// Rows without a value are a group of their own.
+uint64_t GroupOf(std::string_view text) {
+  static const uint64_t salt = FeatureSalt("group", FeatureKind::kCategorical);
+  return text.empty() ? MissingKey(salt) : TextKey(salt, text);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RowBatches>> RowBatches::Make(std::unique_ptr<CsvReader> reader,
                                                      std::vector<FittedFeature> features) {
@@ -30,7 +40,9 @@ Result<std::unique_ptr<RowBatches>> RowBatches::Make(std::unique_ptr<CsvReader> 
 }
 
 RowBatches::RowBatches(std::unique_ptr<RowReader> reader, std::vector<FittedFeature> features)
-    : reader_(std::move(reader)), encoder_(std::move(features), reader_->plan()) {}
+    : reader_(std::move(reader)),
+      encoder_(std::move(features), reader_->plan()),
+      group_column_(reader_->plan().group) {}
 
 Status RowBatches::Rewind(uint64_t /*epoch*/) {
   reader_->Rewind();
@@ -45,6 +57,9 @@ Status RowBatches::Next(size_t samples_max, Batch* batch) {
     if (!read) break;
     if (!row.bad.empty()) batch->bad.push_back({batch->samples, std::string(row.bad)});
     encoder_.Append(row, batch);
+    if (group_column_ != ColumnPlan::kNone) {
+      batch->groups.push_back(GroupOf(row.fields[group_column_]));
+    }
   }
   return Status::Ok();
 }

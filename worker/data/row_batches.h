@@ -31,6 +31,7 @@ class RowBatches : public BatchSource {
  private:
   std::unique_ptr<RowReader> reader_;
   FeatureEncoder encoder_;
+  size_t group_column_;  // ColumnPlan::kNone: rows are in no groups
 };
 
 }  // namespace strata

@@ -181,8 +181,8 @@ std::optional<SparseFormat> SparseFormatOf(const Settings& settings) {
 // Sparse rows have no columns, and name their features themselves.
 Status ReadSparse(const Settings& settings, JobConfig* job) {
   constexpr std::string_view kOfColumns[] = {
-      "data.delimiter", "data.header", "data.columns", "data.missing", "data.trim",
-      "data.comment",   "data.label",  "data.weight",  "data.query",   "data.ignore"};
+      "data.delimiter", "data.header", "data.columns", "data.missing", "data.trim",  "data.comment",
+      "data.label",     "data.weight", "data.query",   "data.group",   "data.ignore"};
   const bool is_libffm = job->data.sparse == SparseFormat::kLibffm;
   const char* lines = is_libffm ? "lines are \"label field:feature:value ...\""
                                 : "lines are \"label index:value ...\"";
@@ -263,6 +263,7 @@ Status ReadDataSettings(const Settings& settings, JobConfig* job) {
   STRATA_TRY(ReadLabelTexts(settings, &data));
   data.weight = settings.Text("data.weight");
   data.query = settings.Text("data.query");
+  data.group = settings.Text("data.group");
   data.ignore = settings.TextList("data.ignore");
   STRATA_TRY(ReadFeatures(settings, job->file, &data));
   if (data.format.header) return Status::Ok();

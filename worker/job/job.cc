@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
@@ -264,6 +265,41 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
   return Status::Ok();
 }
 
+Status ReadEvaluations(const Settings& settings, JobConfig* job) {
+  job->eval_every = CountOf(settings, "train.eval_every");
+  job->eval_every_steps = CountOf(settings, "train.eval_every_steps");
+  job->early_stopping = CountOf(settings, "train.early_stopping");
+  job->best_by = settings.Text("train.best_by");
+  for (const auto& [key, count] : {std::pair{"train.eval_every", job->eval_every},
+                                   {"train.eval_every_steps", job->eval_every_steps},
+                                   {"train.early_stopping", job->early_stopping}}) {
+    if (count == 0 || !job->test_path.empty()) continue;
+    return Wrong(settings, key,
+                 fmt::format("needs data.test, which is empty: name the file to evaluate on, or "
+                             "remove {}",
+                             key));
+  }
+  if (job->early_stopping > 0 && job->eval_every == 0 && job->eval_every_steps == 0) {
+    return Wrong(settings, "train.early_stopping",
+                 "has no effect where the only evaluation is behind the last epoch: set "
+                 "train.eval_every_steps or train.eval_every, or remove it");
+  }
+  if (job->best_by == "gauc" && job->data.group.empty()) {
+    return Wrong(settings, "train.best_by",
+                 "is \"gauc\", which needs data.group: name the column of the groups");
+  }
+  if (!job->data.group.empty() && job->test_path.empty()) {
+    return Wrong(settings, "data.group",
+                 "has no effect without data.test, whose rows it divides: name the file, or remove "
+                 "data.group");
+  }
+  if (job->early_stopping == 0 && settings.IsSet("train.best_by")) {
+    return Wrong(settings, "train.best_by",
+                 "has no effect without train.early_stopping: set that, or remove train.best_by");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
@@ -299,12 +335,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   job.epochs = CountOf(settings, "train.epochs");
   job.shuffle_rows = CountOf(settings, "train.shuffle_rows");
   job.hint_batches = CountOf(settings, "train.hint_batches");
-  job.eval_every = CountOf(settings, "train.eval_every");
-  if (job.eval_every > 0 && job.test_path.empty()) {
-    return Wrong(settings, "train.eval_every",
-                 "needs data.test, which is empty: name the file to evaluate on, or remove "
-                 "train.eval_every");
-  }
+  STRATA_TRY(ReadEvaluations(settings, &job));
   job.dictionary = settings.Bool("output.dictionary");
   if (job.dictionary && job.model_path.empty()) {
     return Wrong(settings, "output.dictionary",

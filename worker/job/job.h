@@ -78,9 +78,14 @@ struct JobConfig {
 
   uint32_t batch_size = 0;  // samples of a step over all workers together
   uint32_t epochs = 0;
-  uint32_t shuffle_rows = 0;  // rows of a worker's shuffle buffer; 0: the order of the file
-  uint32_t hint_batches = 0;  // whose keys servers are told ahead of their use
-  uint32_t eval_every = 0;    // epochs between evaluations; 0: only at the end
+  uint32_t shuffle_rows = 0;      // rows of a worker's shuffle buffer; 0: the order of the file
+  uint32_t hint_batches = 0;      // whose keys servers are told ahead of their use
+  uint32_t eval_every = 0;        // epochs between evaluations; 0: only at the end
+  uint32_t eval_every_steps = 0;  // steps between two; 0: none within epochs
+  // Evaluations without a better one after which training ends, and the best one's model is the
+  // job's; 0: never, and the last one's is.
+  uint32_t early_stopping = 0;
+  std::string best_by;  // "auc", "logloss" or "gauc": what says which is better
 
   DeviceChoice device;                             // where the network is computed
   bool rows_on_gpu = false;                        // of this device, without servers

@@ -118,6 +118,10 @@ constexpr Setting kJobRows[] = {
     Row("data.query", kText, "",
         "The column that holds the number of the query that a row belongs to, for trees that learn "
         "to rank; a query's rows stand together."),
+    Row("data.group", kText, "",
+        "The column whose texts divide the rows into groups, such as users: evaluation of click "
+        "models then also gives gauc, the mean of the groups' AUCs, weighted by their rows' "
+        "weights. It may be a feature, too. Rows without a value are a group."),
     Row("data.ignore", kTextList, "",
         "Columns that are not used. A column that is used nowhere and not listed here is an "
         "error."),
@@ -199,6 +203,21 @@ constexpr Setting kJobRows[] = {
         0, 4),
     Row("train.eval_every", kInt, "0",
         "Epochs between two evaluations on data.test. 0: only after the last.", 0, 1e6),
+    Row("train.eval_every_steps", kInt, "0",
+        "Steps between two evaluations on data.test, over all epochs; training waits meanwhile. "
+        "0: none but those behind epochs.",
+        0, 1e9),
+    Row("train.early_stopping", kInt, "0",
+        "Evaluations in a row, none of them better than the best before, after which training "
+        "ends. output.model then holds the model of the best evaluation, not of the last step: it "
+        "is saved whenever one is the best so far, which takes as long as saving at the end. With "
+        "a number that is never reached the best is kept all the same. 0: training goes through "
+        "all epochs, and the last model is kept.",
+        0, 1e6),
+    Choice("train.best_by", "auc|logloss|gauc", "auc",
+           "Which evaluation is the better one for train.early_stopping: that of the larger AUC, "
+           "of the smaller logloss, or of the larger mean over data.group. Of equal ones, the "
+           "earlier."),
 
     Row("compute.device", kText, "cpu",
         "Where the network of a click model is computed: cpu, cuda or cuda:N for the GPU of that "
@@ -236,8 +255,9 @@ constexpr Setting kJobRows[] = {
         1, 1e6),
     Row("checkpoint.resume", kBool, "true",
         "Go on from the newest checkpoint of this very job, if there is one: same settings, data "
-        "and number of workers; only train.epochs, train.eval_every, train.hint_batches, data.test "
-        "and [output] may differ. false: begin anew; older checkpoints stay."),
+        "and number of workers; only train.epochs, the settings of evaluations, "
+        "train.hint_batches, data.test and [output] may differ. false: begin anew; older "
+        "checkpoints stay."),
 };
 
 #undef STRATA_OPTIMIZER_ROWS

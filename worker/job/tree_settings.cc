@@ -108,8 +108,8 @@ Status CheckSections(const Settings& settings) {
   for (const Setting& row : JobSettingsTable().settings) {
     const bool other = std::ranges::any_of(
         kOthers, [&](std::string_view section) { return row.key.starts_with(section); });
-    if ((other || row.key == "output.dictionary") && row.key != "model.kind" &&
-        settings.IsSet(row.key)) {
+    if ((other || row.key == "output.dictionary" || row.key == "data.group") &&
+        row.key != "model.kind" && settings.IsSet(row.key)) {
       return WithoutEffect(settings.Origin(row.key), row.key);
     }
   }

@@ -67,6 +67,12 @@ class CpuBackend {
   void Copy(size_t samples, const Columns& from, const Columns& to) const;
   void Add(size_t samples, const Columns& from, const Columns& to) const;
 
+  // Makes `to` the columns, sample after sample.
+  void Read(size_t samples, const Columns& from, std::vector<float>* to) const {
+    to->resize(samples * from.width);
+    Copy(samples, from, {to->data(), from.width, from.width});
+  }
+
   Status Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
                 Activation activation, const Columns& y);
   // dy is spent. dx without data: there is none; it is added to if `adds`, else overwritten.

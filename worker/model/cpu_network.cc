@@ -19,6 +19,7 @@ class CpuNetwork final : public Network {
   Status Score(const NetworkInput& input, std::span<float> logits) override;
   Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
                        const NetworkGradients& gradients) override;
+  std::optional<NotFinitePlace> FirstNotFinite() override { return executor_.FirstNotFinite(); }
 
  private:
   // Batches are computed as if they had at least `samples_min` samples.

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
 
 #include "kernels/optim/apply.h"
 #include "kernels/optim/gpu/apply_dense.h"
@@ -487,6 +490,25 @@ void GpuBackend::GetLogits(const Columns& logits, std::span<float> to) {
   if (!to.empty()) CopyDown(exec_, static_cast<const float*>(logits.data), to);
   MustBegin("a click model");
   Wait(exec_);
+}
+
+// The gaps between samples come down, too.
+void GpuBackend::Read(size_t samples, const Columns& from, std::vector<float>* to) const {
+  const size_t elements = samples == 0 ? 0 : (samples - 1) * from.stride + from.width;
+  const bool is_narrow = from.type == GpuElement::kBf16;
+  std::vector<float> wide(is_narrow ? 0 : elements);
+  std::vector<uint16_t> narrow(is_narrow ? elements : 0);
+  if (!wide.empty()) CopyDown(exec_, static_cast<const float*>(from.data), std::span(wide));
+  if (!narrow.empty()) CopyDown(exec_, static_cast<const uint16_t*>(from.data), std::span(narrow));
+  Wait(exec_);
+  to->resize(samples * from.width);
+  for (size_t sample = 0; sample < samples; ++sample) {
+    for (size_t column = 0; column < from.width; ++column) {
+      const size_t at = sample * from.stride + column;
+      (*to)[sample * from.width + column] =
+          is_narrow ? std::bit_cast<float>(uint32_t{narrow[at]} << 16) : wide[at];
+    }
+  }
 }
 
 }  // namespace strata

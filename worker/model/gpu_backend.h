@@ -79,6 +79,7 @@ class GpuBackend {
   double GetLoss(const Columns& logits, std::span<float> to);
   void GetGradients(const NetworkGradients& gradients);
   void GetLogits(const Columns& logits, std::span<float> to);
+  void Read(size_t samples, const Columns& from, std::vector<float>* to) const;
   GpuElement element() const { return element_; }
 
   Status Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const;

@@ -33,6 +33,10 @@ class GpuNetwork final : public Network {
   Status Score(const NetworkInput& input, std::span<float> logits) override;
   Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
                        const NetworkGradients& gradients) override;
+  std::optional<NotFinitePlace> FirstNotFinite() override {
+    const DeviceScope device(exec_.ordinal);
+    return executor_.FirstNotFinite();
+  }
 
  private:
   // Batches are computed as if they had at least `samples_min` samples.

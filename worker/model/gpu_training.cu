@@ -56,6 +56,10 @@ class LocalGpuTraining final : public GpuTraining {
   Status Bring(const Batch& batch) override;
   Status Begin(const Regularisation& regularisation) override;
   Result<double> Finish(std::span<float> logits) override;
+  std::optional<NotFinitePlace> FirstNotFinite() override {
+    const DeviceScope device(exec_.ordinal);
+    return executor_.FirstNotFinite();
+  }
   Status Update(uint64_t step) override;
 
  private:

@@ -46,6 +46,8 @@ class GpuTraining {
   virtual Status Begin(const Regularisation& regularisation) = 0;
   // Waits for the summed loss of that batch, without penalties, and the logits of its samples.
   virtual Result<double> Finish(std::span<float> logits) = 0;
+  // As Network has it, of the batch whose loss Finish has waited for.
+  virtual std::optional<NotFinitePlace> FirstNotFinite() = 0;
   // Updates rows and dense part by the gradients of its mean loss, at time `step` (1 or more).
   // Waits for nothing that takes long.
   virtual Status Update(uint64_t step) = 0;

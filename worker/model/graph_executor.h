@@ -8,8 +8,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,9 @@ class GraphExecutor {
   Columns Value(uint32_t value) { return In(values_, value); }
   // Of a value that is no dense feature, once Backward is through.
   Columns Gradient(uint32_t value) { return In(gradients_, value); }
+
+  // Network::FirstNotFinite, once the pass is through.
+  std::optional<NotFinitePlace> FirstNotFinite();
 
   Status Forward(const Regularisation& regularisation);
   // From Gradient(output) on, which BeginBackward has made room for.
@@ -110,6 +115,24 @@ template <typename Backend>
 Status GraphExecutor<Backend>::Begin(size_t samples) {
   samples_ = samples;
   return MakeRoom(&values_);
+}
+
+template <typename Backend>
+std::optional<NotFinitePlace> GraphExecutor<Backend>::FirstNotFinite() {
+  std::vector<uint32_t> order;
+  if (graph_.has_embeddings()) order.push_back(LayerGraph::kEmbeddings);
+  for (const GraphLayer& layer : graph_.layers()) order.push_back(layer.output);
+  std::vector<float> numbers;
+  for (const uint32_t value : order) {
+    const Columns columns = Value(value);
+    backend_.Read(samples_, columns, &numbers);
+    const auto found =
+        std::find_if(numbers.begin(), numbers.end(), [](float x) { return !std::isfinite(x); });
+    if (found == numbers.end()) continue;
+    const auto at = static_cast<size_t>(found - numbers.begin());
+    return NotFinitePlace{value, at / columns.width, at % columns.width};
+  }
+  return std::nullopt;
 }
 
 template <typename Backend>

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "kernels/dense/gpu/gemm.h"
@@ -43,6 +44,13 @@ struct NetworkGradients {
   std::span<float> logits;      // out: the logits, for progress
 };
 
+// Where a pass has the first number that is not finite.
+struct NotFinitePlace {
+  uint32_t value = 0;  // of LayerGraph::values()
+  size_t sample = 0;
+  size_t column = 0;  // of the value
+};
+
 // Holds memory for one pass at a time; one thread at a time.
 class Network {
  public:
@@ -59,6 +67,10 @@ class Network {
   // gradients of the loss with penalties, summed over samples, divided by nothing.
   virtual Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
                                const NetworkGradients& gradients) = 0;
+
+  // Of the last pass, which had a sample or more: the embeddings, then what layers gave, in their
+  // order. Nothing when all of it is finite. Looks at every number.
+  virtual std::optional<NotFinitePlace> FirstNotFinite() = 0;
 };
 
 // On the CPU. `threads` of this process may work on one matrix product.

@@ -61,7 +61,7 @@ Status CheckpointTaker::BetweenSteps(const TrainingRun& trainer) {
   }
   saving_ = true;
   Result<std::jthread> thread =
-      StartThread("checkpoint", [this, number = *cut, again, state = trainer.State()] {
+      StartThread("checkpoint", [this, number = *cut, again, state = StateOf(trainer)] {
         const Status saved = Save(number, state);
         if (!saved.ok()) LogFailure(state.steps, saved);
         again_ = !again && WantsNewCut(saved);
@@ -74,6 +74,12 @@ Status CheckpointTaker::BetweenSteps(const TrainingRun& trainer) {
   }
   thread_ = std::move(thread).value();
   return {};
+}
+
+TrainerState CheckpointTaker::StateOf(const TrainingRun& trainer) const {
+  TrainerState state = trainer.State();
+  if (options_.evaluations != nullptr) state.evaluations = options_.evaluations->state();
+  return state;
 }
 
 std::vector<Attachment> CheckpointTaker::Attachments(const TrainerState& state) const {
@@ -96,8 +102,8 @@ Result<uint32_t> CheckpointTaker::TakeLast(const TrainingRun& trainer) {
 Result<uint32_t> CheckpointTaker::TakeNow(const TrainingRun& trainer, TimeNs cut_timeout) {
   const TimeNs begin = clock_.Now();
   STRATA_ASSIGN(const CheckpointInfo info,
-                CutAndSave(checkpointer_, Full(), Attachments(trainer.State()), begin + cut_timeout,
-                           begin + kSaveTimeout));
+                CutAndSave(checkpointer_, Full(), Attachments(StateOf(trainer)),
+                           begin + cut_timeout, begin + kSaveTimeout));
   Note(info, trainer.steps(), begin);
   return info.number;
 }

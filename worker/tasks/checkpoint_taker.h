@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "storage/checkpoint/checkpointer.h"
 #include "strata/status.h"
+#include "worker/ctr/best_evaluation.h"
 #include "worker/ctr/training_run.h"
 
 namespace strata {
@@ -19,6 +20,8 @@ struct CheckpointTakerOptions {
   uint32_t every_steps = 1;  // at least 1
   // The step that the run goes on behind, of which there is a checkpoint; nothing: a new run.
   std::optional<uint64_t> resumed_steps = {};
+  // Whose state checkpoints hold, too; null: the run has none. It outlives the taker.
+  const BestEvaluation* evaluations = nullptr;
 };
 
 // Of rank 0. One thread at a time.
@@ -45,6 +48,7 @@ class CheckpointTaker {
 
  private:
   std::vector<Attachment> Attachments(const TrainerState& state) const;
+  TrainerState StateOf(const TrainingRun& trainer) const;
   bool Full() const { return saved_ % kFullEvery == 0; }
   Status TakeFirst(const TrainingRun& trainer);
   Result<uint32_t> TakeNow(const TrainingRun& trainer, TimeNs cut_timeout);

@@ -49,8 +49,10 @@ std::string_view TakeLine(std::string_view* text) {
 // What another run of the same job may do otherwise without another bit in the table.
 bool IsWithoutEffectOnSteps(std::string_view setting) {
   return setting == "train.epochs" || setting == "train.eval_every" ||
-         setting == "train.hint_batches" || setting == "data.test" ||
-         setting.starts_with("output.") || setting.starts_with("checkpoint.");
+         setting == "train.eval_every_steps" || setting == "train.early_stopping" ||
+         setting == "train.best_by" || setting == "train.hint_batches" || setting == "data.test" ||
+         setting == "data.group" || setting.starts_with("output.") ||
+         setting.starts_with("checkpoint.");
 }
 
 // Whether the first builds' jobs did not have it.

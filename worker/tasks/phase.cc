@@ -33,7 +33,8 @@ ProgressState Phase::Update(double share, double loss, const RecentSamples* rece
                             .samples_per_second = pace_.SamplesPerSecond(),
                             .eta_seconds = pace_.EtaSeconds(),
                             .loss = loss,
-                            .auc = recent == nullptr ? kUnknown : recent->Auc()};
+                            .auc = recent == nullptr ? kUnknown : recent->Auc(),
+                            .evaluation = evaluation_};
   context_.board.SetProgress(state, pace_);
   return state;
 }
@@ -41,10 +42,12 @@ ProgressState Phase::Update(double share, double loss, const RecentSamples* rece
 Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer) {
   context.board.SetState("evaluating");
   Phase phase(context, "evaluate");
-  return scorer.Evaluate(source, context.session.group(), [&](size_t samples) -> Status {
+  const auto on_batch = [&](size_t samples) -> Status {
     phase.Advance(samples, source.Progress(), kUnknown, nullptr);
     return context.check();
-  });
+  };
+  return scorer.Evaluate(source, context.session.group(), on_batch,
+                         !context.options.job.data.group.empty());
 }
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -24,6 +25,9 @@ class Phase {
   void Advance(uint64_t samples, double share, double loss, const RecentSamples* recent);
   void Show(double share, double loss, const RecentSamples* recent);
 
+  // Of those that go on beside it; shown from then on.
+  void SetEvaluation(const std::optional<ShownEvaluation>& evaluation) { evaluation_ = evaluation; }
+
   double seconds() const { return SecondsBetween(begin_, context_.clock.Now()); }
 
  private:
@@ -35,6 +39,7 @@ class Phase {
   UpdateTimer update_;
   Pace pace_;
   uint64_t samples_ = 0;
+  std::optional<ShownEvaluation> evaluation_;
 };
 
 // Goes once over the source, shown as a phase.

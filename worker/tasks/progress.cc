@@ -24,6 +24,13 @@ std::string Duration(double seconds) {
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
+std::string EvaluationText(const ShownEvaluation& evaluation) {
+  return fmt::format(
+      "test AUC {:.4f} logloss {:.4f} (step {}{})", evaluation.auc, evaluation.logloss,
+      evaluation.steps,
+      evaluation.best_steps.has_value() ? fmt::format(", best {}", *evaluation.best_steps) : "");
+}
+
 constexpr uint64_t kAdvancesMin = 20;
 constexpr TimeNs kWindow = 10 * kSecond;
 constexpr TimeNs kPointEvery = 200 * kMillisecond;
@@ -83,17 +90,27 @@ std::string ProgressLine(const std::string& task, const ProgressState& state) {
   if (std::isfinite(state.eta_seconds)) line += "  ETA " + Duration(state.eta_seconds);
   if (std::isfinite(state.loss)) line += fmt::format("  loss {:.4f}", state.loss);
   if (std::isfinite(state.auc)) line += fmt::format("  AUC {:.4f}", state.auc);
+  if (state.evaluation.has_value()) line += "  " + EvaluationText(*state.evaluation);
   return line;
 }
 
 std::string ProgressJson(const std::string& task, const ProgressState& state) {
-  const nlohmann::json object = {{"progress", ShownShare(state.share, state.samples_per_second)},
-                                 {"task", task},
-                                 {"samples", state.samples},
-                                 {"samples_per_second", JsonNumber(state.samples_per_second)},
-                                 {"eta_seconds", JsonNumber(state.eta_seconds)},
-                                 {"loss", JsonNumber(state.loss)},
-                                 {"auc", JsonNumber(state.auc)}};
+  nlohmann::json object = {{"progress", ShownShare(state.share, state.samples_per_second)},
+                           {"task", task},
+                           {"samples", state.samples},
+                           {"samples_per_second", JsonNumber(state.samples_per_second)},
+                           {"eta_seconds", JsonNumber(state.eta_seconds)},
+                           {"loss", JsonNumber(state.loss)},
+                           {"auc", JsonNumber(state.auc)}};
+  if (state.evaluation.has_value()) {
+    nlohmann::json& evaluation = object["evaluation"];
+    evaluation = {{"step", state.evaluation->steps},
+                  {"auc", JsonNumber(state.evaluation->auc)},
+                  {"logloss", JsonNumber(state.evaluation->logloss)}};
+    if (state.evaluation->best_steps.has_value()) {
+      evaluation["best_step"] = *state.evaluation->best_steps;
+    }
+  }
   return object.dump();
 }
 
@@ -109,9 +126,9 @@ void RecentSamples::Add(const Batch& batch, std::span<const float> logits) {
   }
 }
 
-double RecentSamples::Auc() const {
+Metrics RecentSamples::Measure() const {
   std::vector<ScoredSample> samples = samples_;
-  return ComputeMetrics(&samples).auc;
+  return ComputeMetrics(&samples);
 }
 
 ProgressPrinter::ProgressPrinter(const Clock& clock, std::FILE* lines, bool terminal,

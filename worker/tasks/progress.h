@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,14 @@ namespace strata {
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
+// The newest evaluation of a training run.
+struct ShownEvaluation {
+  uint64_t steps = 0;
+  double auc = 0;
+  double logloss = 0;
+  std::optional<uint64_t> best_steps = {};  // of the best one, where that is kept
+};
+
 // Where a task stands. What is kUnknown is not shown.
 struct ProgressState {
   double share = 0;  // done, 0 to 1
@@ -26,6 +35,7 @@ struct ProgressState {
   double eta_seconds = 0;
   double loss = 0;
   double auc = 0;
+  std::optional<ShownEvaluation> evaluation = {};
 };
 
 // What is to be shown of a share: less than all of it for as long as a task does not go on.
@@ -85,7 +95,8 @@ class RecentSamples {
   static constexpr size_t kSamples = 16384;
 
   void Add(const Batch& batch, std::span<const float> logits);
-  double Auc() const;  // NaN until both labels were seen
+  Metrics Measure() const;
+  double Auc() const { return Measure().auc; }  // NaN until both labels were seen
 
  private:
   std::vector<ScoredSample> samples_;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/human_text.h"
 #include "base/json_text.h"
 
 namespace strata {
@@ -13,6 +14,15 @@ namespace {
 
 double Rate(const TaskResult& result) {
   return result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0;
+}
+
+// "300 of 450 by auc; training ended 3 evaluations later".
+std::string BestText(const TaskResult& result) {
+  const EarlyStoppingResult& stopping = *result.early_stopping;
+  return fmt::format("{} of {} by {}{}", stopping.best_steps, result.steps, stopping.best_by,
+                     stopping.ended ? fmt::format("; training ended {} later",
+                                                  Counted(stopping.since_best, "evaluation"))
+                                    : "");
 }
 
 }  // namespace
@@ -37,7 +47,19 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
                          {"calibration", JsonNumber(result.metrics->calibration)},
                          {"samples", result.metrics->samples},
                          {"bad_rows", result.metrics->bad_rows}};
+    if (!options.job.data.group.empty()) {
+      object["metrics"]["gauc"] = JsonNumber(result.metrics->gauc);
+      object["metrics"]["groups"] = result.metrics->groups;
+      object["metrics"]["groups_left_out"] = result.metrics->groups_left_out;
+    }
   }
+  if (result.early_stopping.has_value()) {
+    object["early_stopping"] = {{"ended", result.early_stopping->ended},
+                                {"best_by", result.early_stopping->best_by},
+                                {"best_step", result.early_stopping->best_steps},
+                                {"evaluations_since", result.early_stopping->since_best}};
+  }
+  if (result.stages.has_value()) object["stages"] = StagesJson(*result.stages);
   object["workers"] = workers;
   object["servers"] = servers;
   if (!result.model_path.empty()) object["model_path"] = result.model_path;
@@ -60,11 +82,23 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
     rows.emplace_back("AUC", fmt::format("{:.5f}", result.metrics->auc));
     rows.emplace_back("logloss", fmt::format("{:.5f}", result.metrics->logloss));
     rows.emplace_back("calibration", fmt::format("{:.4f}", result.metrics->calibration));
+    if (!options.job.data.group.empty()) {
+      rows.emplace_back(
+          "GAUC",
+          fmt::format("{:.5f} over {}, {} of one label left out", result.metrics->gauc,
+                      Counted(result.metrics->groups, "group"), result.metrics->groups_left_out));
+    }
     const uint64_t bad = result.metrics->bad_rows;
     rows.emplace_back("evaluated on",
                       fmt::format("{} samples{}", result.metrics->samples,
                                   bad > 0 ? fmt::format(", {} bad rows left out", bad) : ""));
   }
+  if (result.stages.has_value()) {
+    rows.emplace_back("stages", StageShares(*result.stages));
+    rows.emplace_back("limited by", StageName(result.stages->limit));
+    rows.emplace_back("reader", ReaderText(*result.stages));
+  }
+  if (result.early_stopping.has_value()) rows.emplace_back("best step", BestText(result));
   if (result.resumed_from.has_value()) {
     rows.emplace_back("resumed from", fmt::format("checkpoint {}", *result.resumed_from));
   }

@@ -22,7 +22,14 @@ constexpr TimeNs kWaitLineEvery = 5 * kSecond;
 
 }  // namespace
 
-StatusBoard::StatusBoard(const Clock& clock) : clock_(clock), started_(clock.Now()) {}
+StatusBoard::StatusBoard(const Clock& clock) : clock_(clock), started_(clock.Now()) {
+  for (size_t stage = 0; stage < kStages; ++stage) {
+    stage_metrics_[stage] =
+        &metrics_.AddGauge("strata_worker_stage_seconds",
+                           "Where the time of training went: docs/training.md, \"Stages\".",
+                           {{"stage", StageName(static_cast<Stage>(stage))}});
+  }
+}
 
 void StatusBoard::SetIdentity(WorkerIdentity identity) {
   const MutexLock lock(mutex_);
@@ -52,6 +59,13 @@ void StatusBoard::SetProgress(const ProgressState& progress, const Pace& pace) {
   const MutexLock lock(mutex_);
   progress_ = progress;
   pace_ = pace;
+}
+
+void StatusBoard::SetStages(const StageTimes& stages) {
+  for (size_t stage = 0; stage < kStages; ++stage) {
+    stage_metrics_[stage]->Set(static_cast<double>(stages.time(static_cast<Stage>(stage))) /
+                               static_cast<double>(kSecond));
+  }
 }
 
 void StatusBoard::SetWaits(std::vector<ServerWait> waits) {

@@ -2,6 +2,7 @@
 // and to Prometheus.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/metrics.h"
 #include "base/thread/mutex.h"
 #include "ps/client/server_wait.h"
+#include "worker/ctr/stage_times.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/session.h"
 
@@ -33,6 +35,8 @@ class StatusBoard {
   void Advance(uint64_t samples, uint64_t step, uint32_t epoch);
   // `pace` says how fast it went on, also later, while nothing is set any more.
   void SetProgress(const ProgressState& progress, const Pace& pace);
+  // Where the time of training has gone so far.
+  void SetStages(const StageTimes& stages);
   // The servers that it waits for now; see RemoteStoreOptions::on_waits. A line of the log says so
   // every few seconds.
   void SetWaits(std::vector<ServerWait> waits);
@@ -59,6 +63,7 @@ class StatusBoard {
   Gauge& wait_metric_ = metrics_.AddGauge("strata_worker_wait_seconds",
                                           "Since when the worker waits for a server that does not "
                                           "serve; 0: for none.");
+  std::array<Gauge*, kStages> stage_metrics_;
   void Fill(control::NodeStatus* status) const;
   // Of the wait that is the longest; "" and 0 without one.
   std::string WaitText() const STRATA_REQUIRES(mutex_);

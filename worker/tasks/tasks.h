@@ -13,9 +13,18 @@
 #include "worker/tasks/options.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/session.h"
+#include "worker/tasks/stage_report.h"
 #include "worker/tasks/status_board.h"
 
 namespace strata {
+
+// How training with train.early_stopping went.
+struct EarlyStoppingResult {
+  bool ended = false;       // before its last epoch did
+  std::string best_by;      // the metric, as train.best_by has it
+  uint64_t best_steps = 0;  // of the model that is kept
+  uint64_t since_best = 0;  // evaluations after it
+};
 
 // What a task has to say in the end.
 struct TaskResult {
@@ -28,9 +37,11 @@ struct TaskResult {
   uint64_t steps = 0;                    // training, with those before a resume
   std::optional<uint32_t> resumed_from;  // the checkpoint that training went on from
   uint64_t checkpoints = 0;              // taken; rank 0 alone knows
-  std::optional<Metrics> metrics;
-  std::string model_path;        // written or read
-  std::string predictions_path;  // written
+  std::optional<Metrics> metrics;        // of the model that is kept
+  std::optional<EarlyStoppingResult> early_stopping = {};
+  std::optional<StageReport> stages = {};  // of training
+  std::string model_path;                  // written or read
+  std::string predictions_path;            // written
 };
 
 // What a task works with; all of it outlives the call.

@@ -15,11 +15,12 @@
 #include "base/random.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/dictionary.h"
+#include "worker/ctr/divergence.h"
 #include "worker/ctr/gpu_trainer.h"
 #include "worker/ctr/model_file.h"
-#include "worker/ctr/scorer.h"
 #include "worker/ctr/trainer.h"
 #include "worker/tasks/checkpoint_taker.h"
+#include "worker/tasks/evaluations.h"
 #include "worker/tasks/job_agreement.h"
 #include "worker/tasks/job_data.h"
 #include "worker/tasks/job_network.h"
@@ -84,6 +85,15 @@ std::vector<TableSpec> JobTables(const JobConfig& job, const ModelShape& shape) 
   return tables;
 }
 
+InputNames NamesOf(const std::vector<FittedFeature>& features) {
+  InputNames names;
+  for (const FittedFeature& feature : features) {
+    const bool is_dense = feature.spec.kind == FeatureKind::kNumeric;
+    (is_dense ? names.dense : names.slots).push_back(feature.spec.column);
+  }
+  return names;
+}
+
 class TrainTask {
  public:
   explicit TrainTask(const TaskContext& context)
@@ -112,14 +122,21 @@ class TrainTask {
                   MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));
     const std::vector<TableSpec> tables = JobTables(job_, shape);
     STRATA_TRY(ResumeOrBegin(tables, fitted));
-    STRATA_TRY(MakeRun(*network, tables));
+    STRATA_TRY(MakeRun(*network, tables, NamesOf(features)));
     TrainingRun& run = *run_;
     STRATA_TRY(run.Start());
+    const auto save = [&] { return Save(features, shape, tables); };
+    STRATA_TRY(OpenEvaluations(*network, TableIds(tables), save));
     if (resumed_.has_value()) STRATA_TRY(run.Resume(resumed_->state));
-    STRATA_TRY(TrainAll(*network, TableIds(tables)));
-    if (run.has_ended()) STRATA_TRY(StopIfAsked());
-    STRATA_TRY(Save(features, shape, tables));
-    if (run.has_ended()) return StoppedUnread();
+    STRATA_TRY(TrainAll());
+    const bool has_best = evaluations_.has_value() && evaluations_->has_best();
+    const bool was_ended = run.has_ended() && !EndedEarly();
+    if (was_ended) STRATA_TRY(StopIfAsked());
+    if (!has_best) STRATA_TRY(save());
+    result_.model_path = job_.model_path;
+    if (was_ended) return StoppedUnread();
+    STRATA_TRY(ReportStages());
+    if (group_.rank() == 0) WarnOfDivergence();
     return std::move(result_);
   }
 
@@ -178,7 +195,7 @@ class TrainTask {
     return {};
   }
 
-  Status MakeRun(Network& network, std::span<const TableSpec> tables) {
+  Status MakeRun(Network& network, std::span<const TableSpec> tables, const InputNames& names) {
     if (job_.rows_on_gpu) {
       STRATA_ASSIGN(gpu_training_, GpuTraining::Make(network.graph(), context_.session.store(),
                                                      {.gpu = job_.device.ordinal.value_or(0),
@@ -190,75 +207,104 @@ class TrainTask {
                             .batch_size = job_.batch_size,
                             .dropout = job_.dropout,
                             .dense_optimizer = job_.dense_optimizer,
-                            .between_steps = BetweenSteps(),
+                            .between_steps = [this] { return BetweenSteps(); },
+                            .names = names,
+                            .clock = &context_.clock,
                             .wants_end = [this] { return WantsEnd(); }},
           network.graph(), *gpu_training_);
       return {};
     }
-    run_ = std::make_unique<Trainer>(TrainerOptions{.seed = job_.seed,
-                                                    .batch_size = job_.batch_size,
-                                                    .dropout = job_.dropout,
-                                                    .l2 = job_.l2,
-                                                    .dense_optimizer = job_.dense_optimizer,
-                                                    .tables = TableIds(tables),
-                                                    .nonce = SystemRandom64(),
-                                                    .fused = job_.sparse_ack != AckLevel::kSynced,
-                                                    .hint_batches = job_.hint_batches,
-                                                    .between_steps = BetweenSteps(),
-                                                    .wants_end = [this] { return WantsEnd(); }},
-                                     network, context_.session.store(), group_);
+    run_ =
+        std::make_unique<Trainer>(TrainerOptions{.seed = job_.seed,
+                                                 .batch_size = job_.batch_size,
+                                                 .dropout = job_.dropout,
+                                                 .l2 = job_.l2,
+                                                 .dense_optimizer = job_.dense_optimizer,
+                                                 .tables = TableIds(tables),
+                                                 .nonce = SystemRandom64(),
+                                                 .fused = job_.sparse_ack != AckLevel::kSynced,
+                                                 .hint_batches = job_.hint_batches,
+                                                 .between_steps = [this] { return BetweenSteps(); },
+                                                 .names = names,
+                                                 .clock = &context_.clock,
+                                                 .wants_end = [this] { return WantsEnd(); }},
+                                  network, context_.session.store(), group_);
     return {};
   }
 
-  std::function<Status()> BetweenSteps() {
-    if (checkpointer_ == nullptr) return {};
+  // Only of a run that has data.test.
+  Status OpenEvaluations(Network& network, std::vector<TableId> tables,
+                         const std::function<Status()>& save) {
+    if (test_ != nullptr) {
+      evaluations_.emplace(EvaluationParts{.context = context_,
+                                           .test = *test_,
+                                           .network = network,
+                                           .run = *run_,
+                                           .tables = std::move(tables),
+                                           .save = save});
+      if (resumed_.has_value()) STRATA_TRY(evaluations_->Resume(resumed_->state.evaluations));
+    }
+    OpenTaker();
+    return {};
+  }
+
+  void OpenTaker() {
+    if (checkpointer_ == nullptr) return;
     std::optional<uint64_t> resumed_steps;
     if (resumed_.has_value()) resumed_steps = resumed_->state.steps;
     taker_.emplace(*checkpointer_, context_.clock,
-                   CheckpointTakerOptions{.fingerprint = fingerprint_,
-                                          .every_steps = job_.checkpoint.every_steps,
-                                          .resumed_steps = resumed_steps});
-    return [this] { return taker_->BetweenSteps(*run_); };
+                   CheckpointTakerOptions{
+                       .fingerprint = fingerprint_,
+                       .every_steps = job_.checkpoint.every_steps,
+                       .resumed_steps = resumed_steps,
+                       .evaluations = evaluations_.has_value() ? evaluations_->best() : nullptr});
   }
 
-  Status TrainAll(Network& network, const std::vector<TableId>& tables) {
-    RecentSamples recent;
+  // A checkpoint holds what was evaluated after the same steps.
+  Result<bool> BetweenSteps() {
+    if (evaluations_.has_value()) {
+      STRATA_ASSIGN(const bool goes_on, evaluations_->BetweenSteps(epoch_));
+      if (!goes_on) return false;
+    }
+    if (taker_.has_value()) STRATA_TRY(taker_->BetweenSteps(*run_));
+    return true;
+  }
+
+  Status TrainAll() {
     double loss = kUnknown;
     Phase phase(context_, "train");
-    double seconds_evaluating = 0;
     const uint64_t samples_before = resumed_.has_value() ? resumed_->state.samples : 0;
-    auto epoch = static_cast<uint32_t>(resumed_.has_value() ? resumed_->state.epoch : 0);
-    for (; epoch < job_.epochs; ++epoch) {
+    epoch_ = static_cast<uint32_t>(resumed_.has_value() ? resumed_->state.epoch : 0);
+    for (; epoch_ < job_.epochs; ++epoch_) {
       context_.board.SetState("training");
       context_.set_ends_itself(takes_checkpoints());
-      STRATA_TRY(run_->TrainEpoch(*training_, epoch, [&](const StepReport& report) -> Status {
-        recent.Add(*report.batch, report.logits);
+      STRATA_TRY(run_->TrainEpoch(*training_, epoch_, [&](const StepReport& report) -> Status {
+        recent_.Add(*report.batch, report.logits);
         // A mean over about the last twenty steps.
         loss = std::isnan(loss) ? report.loss : loss + (report.loss - loss) / 20;
-        context_.board.Advance(report.samples, report.step, epoch);
+        context_.board.Advance(report.samples, report.step, epoch_);
+        context_.board.SetStages(run_->stages());
+        if (evaluations_.has_value()) phase.SetEvaluation(evaluations_->shown());
         phase.Advance(report.samples, static_cast<double>(report.samples_total) / samples_in_all_,
-                      loss, &recent);
+                      loss, &recent_);
         return context_.check();
       }));
       if (run_->has_ended()) break;
       context_.set_ends_itself(false);
-      const bool last = epoch + 1 == job_.epochs;
-      const bool due = job_.eval_every > 0 && (epoch + 1) % job_.eval_every == 0;
-      if (last) phase.Show(1, loss, &recent);
-      if (test_ == nullptr || !(last || due)) continue;
-      const TimeNs begin = context_.clock.Now();
-      const std::vector<float> dense = run_->Dense();
-      Scorer scorer(network, dense, context_.session.store(), tables);
-      STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, *test_, scorer));
-      seconds_evaluating += SecondsBetween(begin, context_.clock.Now());
-      Log(LogLevel::kInfo, "epoch {} of {}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}",
-          epoch + 1, job_.epochs, metrics.auc, metrics.logloss, metrics.calibration);
-      result_.metrics = metrics;
+      if (epoch_ + 1 == job_.epochs) phase.Show(1, loss, &recent_);
+      if (!evaluations_.has_value()) continue;
+      STRATA_ASSIGN(const bool goes_on, evaluations_->AfterEpoch(epoch_));
+      if (!goes_on) break;
     }
+    if (EndedEarly()) context_.set_ends_itself(false);
     result_.model = job_.model;
     result_.samples = run_->samples() - samples_before;
     result_.steps = run_->steps();
-    result_.seconds = phase.seconds() - seconds_evaluating;
+    result_.seconds = phase.seconds();
+    if (evaluations_.has_value()) {
+      result_.seconds -= evaluations_->seconds();
+      evaluations_->Tell(EndedEarly(), &result_);
+    }
     if (taker_.has_value()) result_.checkpoints = taker_->Finish();
     return {};
   }
@@ -277,8 +323,31 @@ class TrainTask {
                       : RemoveDictionary(context_.disk, folder);
       });
     }
-    result_.model_path = job_.model_path;
     return AgreeOnStatus(group_, saved);
+  }
+
+  Status ReportStages() {
+    STRATA_ASSIGN(const StageReport report,
+                  GatherStages(group_, run_->stages(), training_->reading_time()));
+    if (report.total.mean <= 0) return {};  // nothing was left to do
+    result_.stages = report;
+    if (group_.rank() != 0) return {};
+    Log(LogLevel::kInfo, "time of the steps: {}; {} limits; the reader was {}", StageShares(report),
+        StageName(report.limit), ReaderText(report));
+    return {};
+  }
+
+  // Of a run that went through without a number that is none, too.
+  void WarnOfDivergence() const {
+    const std::string warning =
+        result_.metrics.has_value()
+            ? FarFromBaseRate(*result_.metrics, "the evaluation on data.test")
+            : FarFromBaseRate(recent_.Measure(), "the newest part of data.train");
+    if (!warning.empty()) Log(LogLevel::kWarning, "{}", warning);
+  }
+
+  bool EndedEarly() const {
+    return epoch_ < job_.epochs && evaluations_.has_value() && evaluations_->wants_end();
   }
 
   bool takes_checkpoints() const { return job_.checkpoint.every_steps != 0; }
@@ -312,7 +381,11 @@ class TrainTask {
     const bool kept = !job_.model_path.empty();
     return Cancelled(fmt::format(
         "nobody reads standard output any more: stopped after step {}, {}{}", result_.steps,
-        kept ? "whose model is in " + job_.model_path : "which is lost: output.model names a place",
+        !kept ? "which is lost: output.model names a place"
+        : result_.early_stopping.has_value()
+            ? fmt::format("the best model, that of step {}, is in {}",
+                          result_.early_stopping->best_steps, job_.model_path)
+            : "whose model is in " + job_.model_path,
         checkpointer_ == nullptr ? "" : "; the same job goes on from its newest checkpoint"));
   }
 
@@ -327,7 +400,10 @@ class TrainTask {
   std::optional<ResumedRun> resumed_;
   std::unique_ptr<GpuTraining> gpu_training_;  // where rows are on a GPU
   std::unique_ptr<TrainingRun> run_;
-  std::optional<CheckpointTaker> taker_;
+  uint32_t epoch_ = 0;  // the one under way
+  RecentSamples recent_;
+  std::optional<Evaluations> evaluations_;  // with data.test
+  std::optional<CheckpointTaker> taker_;    // goes before what it reads
   std::optional<TextCounts> texts_;  // of all ranks, on rank 0, if a dictionary is to be written
   TaskResult result_;
 };

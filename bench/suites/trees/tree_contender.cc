@@ -1,9 +1,6 @@
 #include "bench/suites/trees/tree_contender.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <stdio.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <memory>
@@ -13,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/file/disk.h"
-#include "base/json_text.h"
 #include "base/thread/work_pool.h"
+#include "bench/harness/peer_script.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/boost/booster.h"
 #include "worker/gbdt/data/array_rows.h"
@@ -25,8 +22,6 @@
 
 namespace strata::bench {
 namespace {
-
-constexpr int kNotInstalled = 69;  // the script's exit code
 
 // The share of pairs of a positive and a negative row that are in order; ties count half.
 double AreaUnderCurve(std::span<const float> labels, std::span<const double> scores) {
@@ -149,19 +144,10 @@ Result<double> PredictByOurs(const TreeModel& model, const std::string& path,
 }
 
 Result<TreeRun> RunLightGbm(const std::string& folder, const std::vector<std::string>& settings) {
-  const std::string command = fmt::format("exec python3 '{}/lightgbm_trees.py' '{}' {}",
-                                          STRATA_BENCH_SCRIPTS, folder, fmt::join(settings, " "));
-  FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return Failed("cannot start python3");
-  std::string text;
-  char part[256];
-  while (fgets(part, sizeof part, pipe) != nullptr) text += part;
-  const int end = pclose(pipe);
-  if (WIFEXITED(end) && (WEXITSTATUS(end) == kNotInstalled || WEXITSTATUS(end) == 127)) {
-    return NotFound("the Python package lightgbm is not installed");
-  }
-  const auto json = ParseJson(text);
-  if (end != 0 || json.is_discarded()) return Failed("lightgbm: it has failed: " + text);
+  std::vector<std::string> arguments = {folder};
+  arguments.insert(arguments.end(), settings.begin(), settings.end());
+  STRATA_ASSIGN(const nlohmann::json json,
+                RunPeerScript("lightgbm_trees.py", "lightgbm", arguments));
   return TreeRun{.name = "lightgbm " + json.value("version", ""),
                  .construct_seconds = json.value("construct_s", 0.0),
                  .train_seconds = json.value("train_s", 0.0),

@@ -26,7 +26,7 @@ __global__ void Multiply(const __grid_constant__ GemmCall call) {
   C& c = static_cast<C*>(call.c)[row * call.c_stride + column];
   if (call.adds) sum += Widened(c);
   if (call.bias != nullptr) sum += Widened(static_cast<const T*>(call.bias)[column]);
-  if (call.relu && !(sum > 0.0F)) sum = 0.0F;
+  if (call.relu && sum <= 0.0F) sum = 0.0F;
   c = Rounded<C>(sum);
 }
 

@@ -228,5 +228,15 @@ TEST(Dropout, DropsItsShareAndKeepsTheMean) {
   EXPECT_EQ(dy, (std::vector<float>{2.0F, -4.0F}));
 }
 
+// Else a network that diverged would go on as if nothing were.
+TEST(Linear, ReluKeepsWhatIsNoNumber) {
+  std::vector<float> y = {-1, NAN, 2, -INFINITY, INFINITY, -0.0F};
+  ReluForward({}, {2, 3, 3}, y);
+  EXPECT_TRUE(std::isnan(y[1]));
+  y[1] = 7;
+  EXPECT_EQ(y, (std::vector<float>{0, 7, 2, 0, INFINITY, 0}));
+  EXPECT_FALSE(std::signbit(y[5]));
+}
+
 }  // namespace
 }  // namespace strata

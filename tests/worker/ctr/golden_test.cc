@@ -136,6 +136,43 @@ TEST(TrainingStateGolden, FormatOneIsWrittenAsEver) {
   }
 }
 
+TrainerState EvaluatedState() {
+  TrainerState state = State();
+  state.evaluations = {.by = BestBy::kAuc,
+                       .best = {.steps = 100,
+                                .samples = 51200,
+                                .metrics = {.samples = 999,
+                                            .auc = 0.8125,
+                                            .logloss = 0.1 + 0.2,
+                                            .calibration = 1.25,
+                                            .bad_rows = 2,
+                                            .base_logloss = 0.5,
+                                            .gauc = 0.625,
+                                            .groups = 7,
+                                            .groups_left_out = 3}},
+                       .since_best = 1,
+                       .evaluated_steps = 110};
+  return state;
+}
+
+TEST(TrainingStateGolden, FormatTwoIsWrittenAndReadAsEver) {
+  const std::string file = "training_state_v2_progress.txt";
+  ExpectGolden(file, AttachmentsOf(EvaluatedState())[0].bytes);
+  const std::vector<std::string> texts = {Golden(file), Golden(StateFiles()[1]),
+                                          Golden(StateFiles()[2])};
+  const auto state = ParseTrainerState(texts, "checkpoint 7");
+  ASSERT_TRUE(state.ok()) << state.status().ToString();
+  EXPECT_EQ(state->steps, State().steps);
+  EXPECT_EQ(state->dense, State().dense);
+  ASSERT_TRUE(state->evaluations.has_value());
+  const EvaluationState expected = *EvaluatedState().evaluations;
+  EXPECT_EQ(state->evaluations->by, expected.by);
+  EXPECT_EQ(state->evaluations->best.steps, expected.best.steps);
+  EXPECT_EQ(state->evaluations->best.metrics.auc, expected.best.metrics.auc);
+  EXPECT_EQ(state->evaluations->best.metrics.logloss, expected.best.metrics.logloss);
+  EXPECT_EQ(state->evaluations->evaluated_steps, expected.evaluated_steps);
+}
+
 TEST(TrainingStateGolden, FormatOneIsReadAsEver) {
   std::vector<std::string> texts;
   for (const std::string& file : StateFiles()) texts.push_back(Golden(file));
@@ -147,6 +184,7 @@ TEST(TrainingStateGolden, FormatOneIsReadAsEver) {
   EXPECT_EQ(state->samples, State().samples);
   EXPECT_EQ(state->dense, State().dense);
   EXPECT_EQ(state->dense_state, State().dense_state);
+  EXPECT_FALSE(state->evaluations.has_value());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Training with rows and dense part on a GPU beside the trainer of the CPU.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <vector>
@@ -185,6 +186,50 @@ TEST_F(GpuTrainerTest, RepeatsToTheBitAndResumesWhereItStood) {
   }
 }
 
+// What is evaluated between two steps is the model of the steps before, and the run goes the same
+// way.
+TEST_F(GpuTrainerTest, BetweenStepsEverythingIsAsItIsWhereTrainingEnds) {
+  const auto data = ClickData(600, 9);
+  const VectorSource source(data, 0, data.size());
+  const GpuRecipe recipe{.shape = {ModelKind::kDeepFm, 4, {8}, 3, 2}};
+  const auto plain = Store(recipe);
+  const GpuRun expected = OnGpu(recipe, *plain, source);
+  for (const uint64_t steps : {2U, 5U}) {
+    const auto store = Store(recipe);
+    const LayerGraph graph = GraphOf(recipe.shape);
+    auto training = GpuTraining::Make(
+        graph, *store,
+        {.precision = recipe.precision, .dense_optimizer = recipe.dense, .table = "rows"});
+    ASSERT_TRUE(training.ok());
+    GpuTrainer* running = nullptr;
+    std::vector<uint64_t> seen;
+    Rows rows;
+    GpuTrainer trainer({.seed = 1,
+                        .batch_size = 128,
+                        .dense_optimizer = recipe.dense,
+                        .between_steps = [&]() -> Result<bool> {
+                          seen.push_back(running->steps());
+                          rows = AllRowsOf(*store, TableOf(recipe));
+                          return running->steps() < steps;
+                        }},
+                       graph, **training);
+    running = &trainer;
+    GpuRun found;
+    TrainOver(&trainer, source, nullptr, &found);
+    EXPECT_EQ(trainer.has_ended(), steps == 2);
+    EXPECT_EQ(found.state.steps, steps);
+    EXPECT_EQ(seen.size(), std::min<uint64_t>(steps + 1, 5));
+    for (size_t i = 0; i < found.losses.size(); ++i) {
+      EXPECT_EQ(found.losses[i], expected.losses[i]) << i;
+    }
+    if (steps == 2) {
+      EXPECT_EQ(rows, AllRowsOf(*store, TableOf(recipe))) << "the step under way leaves no trace";
+    } else {
+      EXPECT_EQ(AllRowsOf(*store, TableOf(recipe)), expected.rows);
+    }
+  }
+}
+
 TEST_F(GpuTrainerTest, StatesOfOtherModelsAndTablesThatAreNotThereAreErrors) {
   const GpuRecipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}};
   const auto store = Store(recipe);
@@ -222,6 +267,7 @@ TEST_F(GpuTrainerTest, ALossThatIsNoNumberEndsTraining) {
       trainer.TrainEpoch(source, 0, [](const StepReport&) -> Status { return {}; });
   EXPECT_EQ(status.code(), StatusCode::kFailed);
   EXPECT_THAT(status.message(), HasSubstr("step 2: the loss is"));
+  EXPECT_THAT(status.message(), HasSubstr("dense feature 0 of sample 72 of the batch is inf"));
   for (const float parameter : trainer.Dense()) ASSERT_TRUE(std::isfinite(parameter));
 }
 

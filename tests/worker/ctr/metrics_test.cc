@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -123,6 +125,75 @@ TEST(Metrics, EveryRankOfEveryWorldGetsTheSameBits) {
       });
     }
     for (std::thread& rank : ranks) rank.join();
+  }
+}
+
+// The definition: each group by itself, pair by pair.
+Metrics PairwiseGroups(const std::vector<ScoredSample>& samples,
+                       const std::vector<uint64_t>& groups) {
+  std::map<uint64_t, std::vector<ScoredSample>> divided;
+  for (size_t i = 0; i < samples.size(); ++i) divided[groups[i]].push_back(samples[i]);
+  Metrics metrics;
+  double areas = 0;
+  double weights = 0;
+  for (const auto& [group, own] : divided) {
+    const double area = PairwiseAuc(own);
+    ++(std::isnan(area) ? metrics.groups_left_out : metrics.groups);
+    if (std::isnan(area)) continue;
+    for (const ScoredSample& sample : own) {
+      areas += area * sample.weight;
+      weights += sample.weight;
+    }
+  }
+  metrics.gauc = areas / weights;
+  return metrics;
+}
+
+TEST(Metrics, OfGroupsAgreeWithTheDefinitionOnEveryWorld) {
+  for (const uint64_t group_count : {1U, 3U, 150U, 5000U}) {
+    const std::vector<ScoredSample> samples = RandomSamples(1000, 30, 17 + group_count);
+    std::mt19937_64 random(group_count);
+    std::vector<uint64_t> groups(samples.size());
+    for (uint64_t& group : groups) group = random() % group_count;
+    const Metrics expected = PairwiseGroups(samples, groups);
+    std::optional<Metrics> of_one;
+    for (const int world : {1, 2, 5}) {
+      MemoryWorld memory(world);
+      std::vector<Metrics> found(static_cast<size_t>(world));
+      std::vector<std::thread> ranks;
+      for (int r = 0; r < world; ++r) {
+        ranks.emplace_back([&, r] {
+          Group group(memory.rank(r));
+          // Each has every world-th sample, so that groups are spread; the last one has none.
+          std::vector<ScoredSample> mine;
+          std::vector<uint64_t> mine_in_groups;
+          const auto parts = static_cast<size_t>(std::max(world - 1, 1));
+          const auto first =
+              static_cast<size_t>(r) < parts ? static_cast<size_t>(r) : samples.size();
+          for (size_t i = first; i < samples.size(); i += parts) {
+            mine.push_back(samples[i]);
+            mine_in_groups.push_back(groups[i]);
+          }
+          const auto metrics = ComputeMetrics(group, mine, &mine_in_groups);
+          ASSERT_TRUE(metrics.ok());
+          found[static_cast<size_t>(r)] = *metrics;
+        });
+      }
+      for (std::thread& rank : ranks) rank.join();
+      if (!of_one) of_one = found[0];
+      EXPECT_NEAR(of_one->gauc, expected.gauc, 1e-12);
+      EXPECT_EQ(of_one->groups, expected.groups);
+      EXPECT_EQ(of_one->groups_left_out, expected.groups_left_out);
+      for (const Metrics& metrics : found) {
+        EXPECT_EQ(metrics.gauc, of_one->gauc) << "to the bit";
+        EXPECT_EQ(metrics.groups, of_one->groups);
+        EXPECT_EQ(metrics.samples, samples.size());
+        EXPECT_EQ(metrics.auc, of_one->auc);
+      }
+      if (group_count == 1) {
+        EXPECT_EQ(of_one->gauc, of_one->auc);
+      }
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "cluster/collective/memory_world.h"
 #include "cluster/collective/single_group.h"
 #include "storage/memory/host_store.h"
@@ -163,6 +164,78 @@ TEST(Trainer, AllRanksEndAfterTheStepInWhichOneWantsTheEnd) {
     EXPECT_EQ(ended[rank].dense, whole[rank].dense);
   }
   EXPECT_EQ(ended[0].rows, whole[0].rows);
+}
+
+// What a run finds between its steps: metrics by steps, of rank 0. It ends before step `steps` + 1.
+std::map<uint64_t, Metrics> EvaluateBetween(const Recipe& recipe,
+                                            const std::vector<ClickSample>& data, size_t world,
+                                            uint64_t steps, std::vector<TrainerState>* states) {
+  MemoryWorld memory(static_cast<int>(world));
+  SyncStore store;
+  states->resize(world);
+  std::map<uint64_t, Metrics> found;
+  std::vector<std::thread> ranks;
+  for (size_t r = 0; r < world; ++r) {
+    ranks.emplace_back([&, r] {
+      Group group(memory.rank(static_cast<int>(r)));
+      const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
+      ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
+      VectorSource share(data, data.size() * r / world, data.size() * (r + 1) / world);
+      VectorSource test = share;
+      Trainer* running = nullptr;
+      const auto between = [&]() -> Result<bool> {
+        const std::vector<float> dense = running->Dense();
+        Scorer scorer(*network, dense, store, {TableOf(recipe).id()});
+        STRATA_ASSIGN(const Metrics metrics,
+                      scorer.Evaluate(test, group, [](size_t) -> Status { return {}; }));
+        if (r == 0) found[running->steps()] = metrics;
+        return running->steps() < steps;
+      };
+      Trainer trainer({.seed = recipe.seed,
+                       .batch_size = recipe.batch_size,
+                       .dense_optimizer = recipe.dense,
+                       .tables = {TableOf(recipe).id()},
+                       .nonce = 1,
+                       .between_steps = between},
+                      *network, store, group);
+      running = &trainer;
+      ASSERT_TRUE(trainer.Start().ok());
+      const auto go_on = [](const StepReport&) -> Status { return {}; };
+      ASSERT_TRUE(trainer.TrainEpoch(share, 0, go_on).ok());
+      EXPECT_EQ(trainer.has_ended(), trainer.steps() == steps);
+      (*states)[r] = trainer.State();
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return found;
+}
+
+// The table and the dense part are then those of a run that ends there.
+TEST(Trainer, BetweenStepsEverythingIsAsItIsWhereTrainingEnds) {
+  const auto data = ClickData(1'200, 13);
+  const Recipe recipe{.shape = {ModelKind::kDeepFm, 4, {8}, 3, 2}, .batch_size = 150};
+  for (const size_t world : {1U, 3U}) {
+    std::vector<TrainerState> states;
+    const auto all = EvaluateBetween(recipe, data, world, UINT64_MAX, &states);
+    ASSERT_EQ(all.size(), 8U);
+    for (const uint64_t steps : {1U, 3U, 7U}) {
+      const auto some = EvaluateBetween(recipe, data, world, steps, &states);
+      ASSERT_EQ(some.size(), steps + 1);
+      EXPECT_EQ(some.rbegin()->first, steps);
+      for (const auto& [step, metrics] : some) {
+        EXPECT_EQ(metrics.logloss, all.at(step).logloss) << step;
+        EXPECT_EQ(metrics.auc, all.at(step).auc) << step;
+      }
+      for (const TrainerState& state : states) {
+        EXPECT_EQ(state.steps, steps);
+        EXPECT_EQ(state.epoch, 0U);
+        EXPECT_EQ(state.epoch_steps, steps);
+        EXPECT_EQ(state.samples, 150 * steps);
+        EXPECT_EQ(state.dense, states[0].dense);
+      }
+    }
+    EXPECT_LT(all.at(7).logloss, all.at(1).logloss);
+  }
 }
 
 TEST(Trainer, XorNeedsInteractions) {
@@ -398,6 +471,100 @@ TEST(Trainer, ALostRankEndsTheOthers) {
   for (std::thread& rank : ranks) rank.join();
   EXPECT_EQ(ends[0].code(), StatusCode::kLost);
   EXPECT_THAT(ends[0].message(), HasSubstr("rank 1 is gone"));
+}
+
+// A batch, a request of the store and a pass of the network each take a time of their own.
+class TimedSource final : public BatchSource {
+ public:
+  TimedSource(const std::vector<ClickSample>& data, SimClock& clock)
+      : source_(data, 0, data.size()), clock_(clock) {}
+  Status Rewind(uint64_t epoch) override { return source_.Rewind(epoch); }
+  Status Next(size_t samples_max, Batch* batch) override {
+    clock_.Advance(kMillisecond);
+    return source_.Next(samples_max, batch);
+  }
+  double Progress() const override { return source_.Progress(); }
+
+ private:
+  VectorSource source_;
+  SimClock& clock_;
+};
+
+class TimedStore final : public TableStore {
+ public:
+  explicit TimedStore(SimClock& clock) : inner_(MakeHostStore()), clock_(clock) {}
+  Status CreateTable(const TableSpec& spec) override { return inner_->CreateTable(spec); }
+  Status DropTable(const std::string& name) override { return inner_->DropTable(name); }
+  Result<std::vector<TableSpec>> ListTables() override { return inner_->ListTables(); }
+  void Submit(Operation operation, Completion done) override {
+    clock_.Advance(operation.kind == OpKind::kLookup ? 10 * kMillisecond : 100 * kMillisecond);
+    inner_->Submit(std::move(operation), std::move(done));
+  }
+
+ private:
+  std::unique_ptr<TableStore> inner_;
+  SimClock& clock_;
+};
+
+class TimedNetwork final : public Network {
+ public:
+  TimedNetwork(const LayerGraph& graph, SimClock& clock)
+      : inner_(MakeCpuNetwork(graph, 1)), clock_(clock) {}
+  const LayerGraph& graph() const override { return inner_->graph(); }
+  Status Score(const NetworkInput& input, std::span<float> logits) override {
+    return inner_->Score(input, logits);
+  }
+  Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
+                       const NetworkGradients& gradients) override {
+    clock_.Advance(kSecond);
+    return inner_->Train(input, regularisation, gradients);
+  }
+  std::optional<NotFinitePlace> FirstNotFinite() override { return inner_->FirstNotFinite(); }
+
+ private:
+  std::unique_ptr<Network> inner_;
+  SimClock& clock_;
+};
+
+TEST(Trainer, EachStageOfAStepHasItsOwnTime) {
+  const auto data = ClickData(1'000, 14);
+  const Recipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}};
+  for (const bool fused : {true, false}) {
+    SimClock clock;
+    TimedStore store(clock);
+    TimedNetwork network(GraphOf(recipe.shape), clock);
+    SingleGroup group;
+    ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
+    Trainer trainer({.batch_size = 100,
+                     .dense_optimizer = recipe.dense,
+                     .tables = {TableOf(recipe).id()},
+                     .fused = fused,
+                     .hint_batches = 0,
+                     .between_steps = [&]() -> Result<bool> {
+                       clock.Advance(10 * kSecond);
+                       return true;
+                     },
+                     .clock = &clock},
+                    network, store, group);
+    ASSERT_TRUE(trainer.Start().ok());
+    clock.Advance(1000 * kSecond);  // of no stage, as what is between two epochs
+    TimedSource source(data, clock);
+    ASSERT_TRUE(trainer
+                    .TrainEpoch(source, 0,
+                                [&](const StepReport&) -> Status {
+                                  clock.Advance(20 * kSecond);
+                                  return {};
+                                })
+                    .ok());
+    const StageTimes& stages = trainer.stages();
+    EXPECT_EQ(stages.time(Stage::kData), 11 * kMillisecond);  // the last one was empty
+    EXPECT_EQ(stages.time(Stage::kRows), (fused ? 1 : 10) * 10 * kMillisecond);
+    EXPECT_EQ(stages.time(Stage::kCompute), 11 * kSecond);
+    EXPECT_EQ(stages.time(Stage::kAllreduce), 0);
+    EXPECT_EQ(stages.time(Stage::kUpdates), 10 * 100 * kMillisecond);
+    EXPECT_EQ(stages.time(Stage::kOther), 10 * 30 * kSecond);
+    EXPECT_EQ(stages.total(), clock.Now() - 1000 * kSecond);
+  }
 }
 
 }  // namespace

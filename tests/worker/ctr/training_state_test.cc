@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,25 @@ TrainerState ExampleState() {
           .samples = 61440,
           .dense = {1.5F, -0.0F, std::bit_cast<float>(0x00000001U)},
           .dense_state = {3e38F}};
+}
+
+TrainerState StateWithEvaluations() {
+  TrainerState state = ExampleState();
+  state.evaluations = {.by = BestBy::kLogloss,
+                       .best = {.steps = 80,
+                                .samples = 40960,
+                                .metrics = {.samples = 1000,
+                                            .auc = std::numeric_limits<double>::quiet_NaN(),
+                                            .logloss = 0.1 + 0.2,
+                                            .calibration = 1e-300,
+                                            .bad_rows = 3,
+                                            .base_logloss = 0.7,
+                                            .gauc = 0.625,
+                                            .groups = 7,
+                                            .groups_left_out = 3}},
+                       .since_best = 1,
+                       .evaluated_steps = 100};
+  return state;
 }
 
 std::vector<std::string> TextsOf(const TrainerState& state) {
@@ -50,8 +71,45 @@ TEST(TrainingState, ComesBackToTheBit) {
   EXPECT_EQ(Bits(state->dense_state), Bits(ExampleState().dense_state));
 }
 
-TEST(TrainingState, EveryCutAndEveryOtherByteOfTheProgressIsNoticed) {
-  const std::vector<std::string> good = TextsOf(ExampleState());
+TEST(TrainingState, EvaluationsComeBackToTheBit) {
+  const auto state = ParseTrainerState(TextsOf(StateWithEvaluations()), "checkpoint 7");
+  ASSERT_TRUE(state.ok()) << state.status().ToString();
+  ASSERT_TRUE(state->evaluations.has_value());
+  const EvaluationState expected = *StateWithEvaluations().evaluations;
+  EXPECT_EQ(state->evaluations->by, expected.by);
+  EXPECT_EQ(state->evaluations->best.steps, expected.best.steps);
+  EXPECT_EQ(state->evaluations->best.samples, expected.best.samples);
+  EXPECT_TRUE(std::isnan(state->evaluations->best.metrics.auc));
+  EXPECT_EQ(state->evaluations->best.metrics.logloss, expected.best.metrics.logloss);
+  EXPECT_EQ(state->evaluations->best.metrics.calibration, expected.best.metrics.calibration);
+  EXPECT_EQ(state->evaluations->best.metrics.samples, expected.best.metrics.samples);
+  EXPECT_EQ(state->evaluations->best.metrics.bad_rows, expected.best.metrics.bad_rows);
+  EXPECT_EQ(state->evaluations->best.metrics.base_logloss, 0.7);
+  EXPECT_EQ(state->evaluations->best.metrics.gauc, 0.625);
+  EXPECT_EQ(state->evaluations->best.metrics.groups, 7U);
+  EXPECT_EQ(state->evaluations->best.metrics.groups_left_out, 3U);
+  EXPECT_EQ(state->evaluations->since_best, expected.since_best);
+  EXPECT_EQ(state->evaluations->evaluated_steps, expected.evaluated_steps);
+}
+
+TEST(TrainingState, EvaluationsThatCannotBeAreCorrupt) {
+  const auto refused = [](auto change) {
+    TrainerState state = StateWithEvaluations();
+    change(*state.evaluations);
+    return ParseTrainerState(TextsOf(state), "checkpoint 7").status();
+  };
+  const Status late = refused([](EvaluationState& of) { of.evaluated_steps = 121; });
+  EXPECT_EQ(late.code(), StatusCode::kCorrupt);
+  EXPECT_THAT(late.message(), HasSubstr("a newest one after 121, out of 120 steps in all"));
+  EXPECT_FALSE(refused([](EvaluationState& of) { of.best.steps = 101; }).ok());
+  EXPECT_FALSE(refused([](EvaluationState& of) { of.by = BestBy::kAuc; }).ok()) << "AUC is NaN";
+  std::vector<std::string> other = TextsOf(StateWithEvaluations());
+  other[0].replace(other[0].find("logloss"), 7, "recall!");
+  EXPECT_THAT(ParseTrainerState(other, "c").status().message(),
+              HasSubstr("no metric is named \"recall!\""));
+}
+
+void ExpectDamageIsNoticed(const std::vector<std::string>& good) {
   for (size_t length = 0; length < good[0].size(); ++length) {
     std::vector<std::string> cut = good;
     cut[0].resize(length);
@@ -62,6 +120,12 @@ TEST(TrainingState, EveryCutAndEveryOtherByteOfTheProgressIsNoticed) {
     other[0][i] = 'x';
     EXPECT_FALSE(ParseTrainerState(other, "c").ok()) << i;
   }
+}
+
+TEST(TrainingState, EveryCutAndEveryOtherByteOfTheProgressIsNoticed) {
+  const std::vector<std::string> good = TextsOf(ExampleState());
+  ExpectDamageIsNoticed(good);
+  ExpectDamageIsNoticed(TextsOf(StateWithEvaluations()));
   std::vector<std::string> longer = good;
   longer[0] += "more = 1\n";
   EXPECT_THAT(ParseTrainerState(longer, "checkpoint 7").status().message(),
@@ -71,7 +135,7 @@ TEST(TrainingState, EveryCutAndEveryOtherByteOfTheProgressIsNoticed) {
   EXPECT_THAT(ParseTrainerState(odd, "checkpoint 7").status().message(),
               HasSubstr("dense.f32: expected whole numbers of 4 bytes each, found 13 bytes"));
   std::vector<std::string> newer = good;
-  newer[0].replace(0, 10, "format = 2");
+  newer[0].replace(0, 10, "format = 3");
   EXPECT_EQ(ParseTrainerState(newer, "c").status().code(), StatusCode::kInvalid);
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "tests/support/chosen_keys.h"
 #include "worker/data/batch.h"
@@ -245,6 +246,33 @@ TEST(PrefetchSource, ReadsNoFurtherAheadThanItsCredits) {
     EXPECT_LE(counts.calls.load(), i + 3);
   }
   EXPECT_NEAR(source.Progress(), 0.0005, 1e-9);
+}
+
+// A batch takes a millisecond.
+class SlowSource final : public NumberedSource {
+ public:
+  SlowSource(size_t samples, SimClock& clock) : NumberedSource(samples), clock_(clock) {}
+  Status Next(size_t samples_max, Batch* batch) override {
+    clock_.Advance(kMillisecond);
+    return NumberedSource::Next(samples_max, batch);
+  }
+
+ private:
+  SimClock& clock_;
+};
+
+TEST(PrefetchSource, KnowsHowLongItHasRead) {
+  SimClock clock;
+  PrefetchSource source(std::make_unique<SlowSource>(100, clock), 10, 3, clock);
+  EXPECT_EQ(source.reading_time(), 0);
+  for (const int passes : {1, 2}) {
+    ASSERT_TRUE(source.Rewind(0).ok());
+    Batch batch;
+    do {
+      ASSERT_TRUE(source.Next(10, &batch).ok());
+    } while (batch.samples > 0);
+    EXPECT_EQ(source.reading_time(), passes * 11 * kMillisecond);  // the last one was empty
+  }
 }
 
 TEST(PrefetchSource, StopsAndRewindsInTheMiddle) {

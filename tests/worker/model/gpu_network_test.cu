@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tests/support/device_memory.cuh"
@@ -128,6 +129,39 @@ TEST_F(GpuNetwork, PassesRepeatToTheBit) {
       EXPECT_EQ(first.loss, again.loss);
       EXPECT_EQ(first.rows, again.rows) << ModelKindName(shape.kind);
       EXPECT_EQ(first.parameters, again.parameters) << ModelKindName(shape.kind);
+    }
+  }
+}
+
+// Of a parameter of each layer that is no number.
+TEST_F(GpuNetwork, FindsTheFirstNumberThatIsNotFiniteWhereTheCpuDoes) {
+  for (const ModelShape& shape : GpuShapes()) {
+    SCOPED_TRACE(ModelKindName(shape.kind));
+    const LayerGraph graph = GraphOf(shape);
+    const auto on_cpu = MakeCpuNetwork(graph, 1);
+    for (const GemmPrecision precision : {GemmPrecision::kFp32, GemmPrecision::kBf16}) {
+      GraphExample example(graph.spec(), 8, 3);
+      for (const GraphLayer& layer : graph.layers()) {
+        if (layer.parameters.biases.count == 0) continue;
+        // A new one each time: numbers that are none stay in the gaps between those that count.
+        const auto network = MakeGpuNetwork(graph, 0, precision);
+        ASSERT_TRUE(network.ok());
+        (void)TrainOnce(network->get(), example, {});
+        EXPECT_FALSE((*network)->FirstNotFinite().has_value());
+        float& parameter = example.parameters[layer.parameters.biases.end() - 1];
+        const float before = std::exchange(parameter, NAN);
+        (void)TrainOnce(on_cpu.get(), example, {});
+        (void)TrainOnce(network->get(), example, {});
+        parameter = before;
+        const auto expected = on_cpu->FirstNotFinite();
+        const auto found = (*network)->FirstNotFinite();
+        ASSERT_TRUE(expected.has_value());
+        ASSERT_TRUE(found.has_value());
+        EXPECT_EQ(expected->value, layer.output);
+        EXPECT_EQ(found->value, expected->value);
+        EXPECT_EQ(found->sample, expected->sample);
+        EXPECT_EQ(found->column, expected->column);
+      }
     }
   }
 }

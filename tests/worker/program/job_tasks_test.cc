@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "cluster/collective/memory_world.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/ctr/sync_store.h"
@@ -350,6 +351,105 @@ TEST_F(JobTasks, WhereRowsAreLeftOutTheResultCountsThem) {
     EXPECT_EQ(evaluated.result.samples, 200U);
     EXPECT_EQ(evaluated.result.bad_rows, 1U);
   }
+}
+
+// The mean of the groups' AUCs by its definition, of the probabilities that predict has written.
+struct GroupedRow {
+  std::string group;
+  double weight = 0;
+  bool positive = false;
+  double probability = 0;
+};
+
+double GaucOf(const std::vector<GroupedRow>& rows, uint64_t* left_out) {
+  std::map<std::string, std::vector<const GroupedRow*>> groups;
+  for (const GroupedRow& row : rows) groups[row.group].push_back(&row);
+  double areas = 0;
+  double weights = 0;
+  for (const auto& [name, own] : groups) {
+    double right = 0;
+    double pairs = 0;
+    double weight = 0;
+    for (const GroupedRow* a : own) {
+      weight += a->weight;
+      for (const GroupedRow* b : own) {
+        if (!a->positive || b->positive) continue;
+        const double both = a->weight * b->weight;
+        pairs += both;
+        right += a->probability > b->probability    ? both
+                 : a->probability == b->probability ? both / 2
+                                                    : 0;
+      }
+    }
+    *left_out += pairs == 0 ? 1 : 0;
+    if (pairs == 0) continue;
+    areas += weight * right / pairs;
+    weights += weight;
+  }
+  return areas / weights;
+}
+
+TEST_F(JobTasks, GaucIsThatOfWhatPredictSays) {
+  Random random(3);
+  std::vector<GroupedRow> rows;
+  std::string text;
+  for (int i = 0; i < 400; ++i) {
+    const uint64_t left = random.Below(12);
+    const uint64_t right = random.Below(12);
+    GroupedRow& row = rows.emplace_back();
+    // Groups of all sizes, of one label too, and rows without a group.
+    const uint64_t user = random.Below(1 + random.Below(80));
+    row.group = user == 7 ? "" : fmt::format("u{}", user);
+    row.weight = static_cast<double>(1 + random.Below(3)) / 2;
+    row.positive = random.Below(4) == 0 || ((left ^ right) & 1) != 0;
+    text +=
+        fmt::format("l{},r{},{},{},{}\n", left, right, row.group, row.weight, row.positive ? 1 : 0);
+  }
+  job_text_ = WithData(
+      "columns = [\"left\", \"right\", \"user\", \"w\", \"y\"]\nlabel = \"y\"\n"
+      "weight = \"w\"\ngroup = \"user\"\n[[feature]]\ncolumns = [\"left\", \"right\"]\n");
+  WriteWholeFile(folder_.File("train.csv"), text);
+  WriteWholeFile(folder_.File("test.csv"), text);
+  const Outcome trained = Run(Task::kTrain, 1, {"train.epochs=4"});
+  ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
+  ASSERT_TRUE(Run(Task::kPredict, 1).status.ok());
+  const std::vector<std::string> lines = Predictions();
+  ASSERT_EQ(lines.size(), rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].probability = std::stod(lines[i].substr(lines[i].find(',') + 1));
+  }
+  uint64_t left_out = 0;
+  const double expected = GaucOf(rows, &left_out);
+  ASSERT_GT(left_out, 0U);
+  EXPECT_NEAR(trained.result.metrics->gauc, expected, 1e-9);
+  EXPECT_EQ(trained.result.metrics->groups_left_out, left_out);
+  EXPECT_NE(trained.result.metrics->gauc, trained.result.metrics->auc);
+  for (const size_t world : {1U, 2U, 3U}) {
+    const Outcome evaluated = Run(Task::kEvaluate, world);
+    ASSERT_TRUE(evaluated.status.ok()) << evaluated.status.ToString();
+    EXPECT_EQ(evaluated.result.metrics->gauc, trained.result.metrics->gauc) << world;
+    EXPECT_EQ(evaluated.result.metrics->groups_left_out, left_out);
+  }
+  // The group may be a feature, too.
+  const Outcome by_left = Run(Task::kEvaluate, 1, {"data.group=left", "data.ignore=user"});
+  ASSERT_TRUE(by_left.status.ok()) << by_left.status.ToString();
+  EXPECT_EQ(by_left.result.metrics->groups, 12U);
+  const Outcome by_label = Run(Task::kEvaluate, 1, {"data.group=y", "data.ignore=user"});
+  EXPECT_THAT(by_label.status.message(), HasSubstr("column 'y' is both the label and the group"));
+  const Outcome unknown = Run(Task::kEvaluate, 1, {"data.group=usr"});
+  EXPECT_THAT(unknown.status.message(),
+              HasSubstr("no column 'usr', which the job file uses as the group; did you mean"));
+}
+
+TEST_F(JobTasks, GaucEndsTraining) {
+  const std::vector<std::string> stopping = {"data.group=left", "train.eval_every=1",
+                                             "train.epochs=30", "train.early_stopping=1",
+                                             "train.best_by=gauc"};
+  const Outcome outcome = Run(Task::kTrain, 1, stopping);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_EQ(outcome.result.early_stopping->best_by, "gauc");
+  const Outcome evaluated = Run(Task::kEvaluate, 1, {"data.group=left"});
+  EXPECT_EQ(evaluated.result.metrics->gauc, outcome.result.metrics->gauc);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "worker/tasks/progress.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,6 +43,17 @@ TEST(Progress, LineShowsWhatIsKnown) {
             "train      0 %  0 samples  0/s");
   EXPECT_EQ(ProgressLine("train", {0.5, 1000, 1, 7260, kUnknown, kUnknown}),
             "train     50 %  1,000 samples  1/s  ETA 2 h 1 min");
+}
+
+TEST(Progress, ShowsTheNewestEvaluation) {
+  ProgressState state{0.5, 1000, 1, kUnknown, kUnknown, kUnknown, {{300, 0.75, 0.5}}};
+  EXPECT_EQ(ProgressLine("train", state),
+            "train     50 %  1,000 samples  1/s  test AUC 0.7500 logloss 0.5000 (step 300)");
+  EXPECT_EQ(nlohmann::json::parse(ProgressJson("train", state))["evaluation"],
+            nlohmann::json::parse(R"({"step":300,"auc":0.75,"logloss":0.5})"));
+  state.evaluation->best_steps = 200;
+  EXPECT_THAT(ProgressLine("train", state), testing::HasSubstr("(step 300, best 200)"));
+  EXPECT_EQ(nlohmann::json::parse(ProgressJson("train", state))["evaluation"]["best_step"], 200);
 }
 
 TEST(Progress, PaceBeginsWithTheFirstAdvance) {

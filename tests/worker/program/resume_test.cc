@@ -6,176 +6,40 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "base/file/disk.h"
 #include "base/random.h"
-#include "cluster/collective/group.h"
-#include "cluster/collective/memory_world.h"
-#include "storage/memory/host_store.h"
-#include "tests/support/temp_folder.h"
-#include "tests/worker/ctr/sync_store.h"
-#include "tests/worker/thread_session.h"
-#include "tests/worker/xor_data.h"
-#include "worker/tasks/tasks.h"
+#include "tests/worker/program/living_job.h"
 
 namespace strata {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr char kJob[] = R"([job]
-name = "xor"
-[data]
-train = "train.csv"
-columns = ["left", "right", "y"]
-label = "y"
-[[feature]]
-columns = ["left", "right"]
-[model]
-embedding_dim = 4
-hidden = [8]
-dropout = 0.2
-[sparse]
-optimizer = "adam"
-[train]
-batch_size = 100
-epochs = 3
-shuffle_rows = 300
-[output]
-model = "model"
-[checkpoint]
-folder = "checkpoints"
-)";
-constexpr size_t kRows = 2050;  // 21 steps an epoch, the last one short
-constexpr uint64_t kSteps = 63;
-
-struct Life {
-  Status status;
-  TaskResult result;  // of rank 0
-  // The table that another job had, when there was one.
-  bool others_table_exists = false;
-};
-
-// A job in a folder of its own, whose processes come and go: each life has new, empty tables.
-class Job {
- public:
-  explicit Job(uint64_t data_seed = 1) {
-    WriteWholeFile(folder_.File("train.csv"), XorCsv(kRows, 12, data_seed));
-  }
-
-  // Ends after `steps_max` steps of this life, like a process that dies between two steps. The
-  // tables hold `other` besides, if it is not empty. After `asked_after` steps the last rank is
-  // asked to end.
-  Life Live(size_t world, const std::vector<std::string>& overrides,
-            uint64_t steps_max = UINT64_MAX, const std::string& other = "",
-            uint64_t asked_after = UINT64_MAX) {
-    const auto tables = MakeHostStore();
-    if (!other.empty()) {
-      TableSpec spec;
-      spec.name = other;
-      spec.dim = 2;
-      EXPECT_TRUE(tables->CreateTable(spec).ok());
-    }
-    SyncStore store(*tables);
-    MemoryWorld memory(static_cast<int>(world));
-    std::vector<Life> lives(world);
-    std::vector<std::thread> ranks;
-    for (size_t r = 0; r < world; ++r) {
-      ranks.emplace_back([&, r] {
-        ThreadSession session(memory.rank(static_cast<int>(r)), store, *tables);
-        lives[r] =
-            LiveRank(session, overrides, steps_max, r + 1 == world ? asked_after : UINT64_MAX);
-      });
-    }
-    for (std::thread& rank : ranks) rank.join();
-    for (const Life& life : lives) {
-      EXPECT_EQ(life.status.code(), lives[0].status.code()) << life.status.ToString();
-    }
-    const auto left = tables->ListTables();
-    for (const TableSpec& table : *left) {
-      lives[0].others_table_exists |= table.name == other;
-    }
-    return std::move(lives[0]);
-  }
-
-  std::string ModelBytes() const {
-    std::string bytes;
-    for (const char* file : {"manifest", "dense-1.bin", "sparse-1.bin", "features-1.bin"}) {
-      bytes += ReadWholeFile(folder_.File("model") + "/" + file);
-    }
-    return bytes;
-  }
-
-  // Those of the newest checkpoint.
-  std::vector<std::string> CheckpointFiles() const {
-    const std::string root = folder_.File("checkpoints");
-    const std::string newest = RealDisk().List(root).value().back();
-    std::vector<std::string> files = RealDisk().List(root + "/" + newest).value();
-    std::erase(files, "manifest");
-    for (std::string& file : files) file = root + "/" + newest + "/" + file;
-    return files;
-  }
-
-  void RewriteData(const std::string& csv) { WriteWholeFile(folder_.File("train.csv"), csv); }
-
- private:
-  Life LiveRank(Session& session, const std::vector<std::string>& overrides, uint64_t steps_max,
-                uint64_t asked_after) {
-    auto job = ParseJob(kJob, folder_.File("job.toml"), overrides);
-    if (!job.ok()) return {.status = job.status(), .result = {}, .others_table_exists = false};
-    WorkerOptions options;
-    options.job = std::move(job).value();
-    StatusBoard board(RealClock());
-    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
-    uint64_t steps = 0;
-    auto result = RunTask(
-        {.options = options,
-         .session = session,
-         .disk = RealDisk(),
-         .clock = RealClock(),
-         .board = board,
-         .printer = printer,
-         .check = [&] { return ++steps == steps_max ? Cancelled("dead") : Status::Ok(); },
-         .asked =
-             [&] {
-               return steps >= asked_after ? Cancelled("stopped by a signal") : Status::Ok();
-             }});
-    if (!result.ok())
-      return {.status = result.status(), .result = {}, .others_table_exists = false};
-    return {.status = {}, .result = std::move(result).value(), .others_table_exists = false};
-  }
-
-  TempFolder folder_;
-};
-
 TEST(Resume, EndsWithTheVeryModelOfTheUnbrokenRun) {
   Random random(11);
   for (const size_t world : {1U, 3U}) {
-    Job unbroken;
+    LivingJob unbroken;
     const Life whole = unbroken.Live(world, {});
     ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
-    EXPECT_EQ(whole.result.steps, kSteps);
+    EXPECT_EQ(whole.result.steps, kLivingSteps);
     EXPECT_FALSE(whole.result.resumed_from.has_value());
     for (int round = 0; round < 3; ++round) {
-      Job job;
+      LivingJob job;
       const std::vector<std::string> overrides = {
           fmt::format("checkpoint.every_steps={}", 1 + random.Below(8))};
       std::string history = fmt::format("{} workers, {}", world, overrides[0]);
       for (int kill = 0; kill < 3; ++kill) {
         const uint64_t steps = 1 + random.Below(20);
         history += fmt::format(", dead after {}", steps);
-        const Life life = job.Live(world, overrides, steps);
+        const Life life = job.Live(world, overrides, {.steps_max = steps});
         ASSERT_EQ(life.status.code(), StatusCode::kCancelled) << life.status.ToString();
       }
       const Life last = job.Live(world, overrides);
       ASSERT_TRUE(last.status.ok()) << history << ": " << last.status.ToString();
       EXPECT_TRUE(last.result.resumed_from.has_value()) << history;
-      EXPECT_EQ(last.result.steps, kSteps) << history;
+      EXPECT_EQ(last.result.steps, kLivingSteps) << history;
       EXPECT_TRUE(job.ModelBytes() == unbroken.ModelBytes()) << history;
     }
   }
@@ -185,11 +49,11 @@ TEST(Resume, ASignalTakesALastCheckpointAndNoStepIsLost) {
   for (const size_t world : {1, 3}) {
     for (const uint64_t steps : {1, 7, 20, 21, 22, 62, 63}) {
       SCOPED_TRACE(fmt::format("{} ranks, {} steps", world, steps));
-      Job unbroken;
+      LivingJob unbroken;
       ASSERT_TRUE(unbroken.Live(world, {"checkpoint.every_steps=1000"}).status.ok());
-      Job job;
-      const Life asked = job.Live(world, {"checkpoint.every_steps=1000"}, UINT64_MAX, "", steps);
-      if (steps == kSteps) {  // nothing is left to end
+      LivingJob job;
+      const Life asked = job.Live(world, {"checkpoint.every_steps=1000"}, {.asked_after = steps});
+      if (steps == kLivingSteps) {  // nothing is left to end
         EXPECT_TRUE(asked.status.ok()) << asked.status.ToString();
         continue;
       }
@@ -198,17 +62,17 @@ TEST(Resume, ASignalTakesALastCheckpointAndNoStepIsLost) {
       const Life resumed = job.Live(world, {"checkpoint.every_steps=1000"});
       ASSERT_TRUE(resumed.status.ok()) << resumed.status.ToString();
       EXPECT_TRUE(resumed.result.resumed_from.has_value());
-      EXPECT_EQ(resumed.result.steps, kSteps);
-      EXPECT_LE(resumed.result.samples, (kSteps - steps) * 100);
+      EXPECT_EQ(resumed.result.steps, kLivingSteps);
+      EXPECT_LE(resumed.result.samples, (kLivingSteps - steps) * 100);
       EXPECT_EQ(job.ModelBytes(), unbroken.ModelBytes());
     }
   }
 }
 
 TEST(Resume, MoreEpochsAreTheSameRun) {
-  Job longer;
+  LivingJob longer;
   ASSERT_TRUE(longer.Live(1, {}).status.ok());
-  Job job;  // one checkpoint in its second epoch, one in its third: never two at a time
+  LivingJob job;  // one checkpoint in its second epoch, one in its third: never two at a time
   ASSERT_TRUE(
       job.Live(1, {"checkpoint.every_steps=22", "train.epochs=2", "output.model="}).status.ok());
   const Life more = job.Live(1, {"checkpoint.every_steps=22"});
@@ -220,9 +84,9 @@ TEST(Resume, MoreEpochsAreTheSameRun) {
 }
 
 TEST(Resume, AnotherRunIsRefusedWithTheFirstDifference) {
-  Job job;
+  LivingJob job;
   const std::vector<std::string> same = {"checkpoint.every_steps=5"};
-  ASSERT_EQ(job.Live(3, same, 12).status.code(), StatusCode::kCancelled);
+  ASSERT_EQ(job.Live(3, same, {.steps_max = 12}).status.code(), StatusCode::kCancelled);
   const auto refusal = [&](size_t world, const std::string& override_text) {
     const Life life = job.Live(world, {"checkpoint.every_steps=5", override_text});
     EXPECT_EQ(life.status.code(), StatusCode::kInvalid);
@@ -231,18 +95,18 @@ TEST(Resume, AnotherRunIsRefusedWithTheFirstDifference) {
   EXPECT_THAT(refusal(3, "train.batch_size=99"),
               HasSubstr("has 'train.batch_size = 100', the job now 'train.batch_size = 99'"));
   EXPECT_THAT(refusal(2, "job.seed=1"), HasSubstr("has 'workers = 3', the job now 'workers = 2'"));
-  std::string other = XorCsv(kRows, 12, 1);  // as long as before
+  std::string other = XorCsv(kLivingRows, 12, 1);  // as long as before
   other.replace(other.find("l1,"), 3, "l2,");
   job.RewriteData(other);
   EXPECT_THAT(refusal(3, "job.seed=1"), HasSubstr("has 'hash of data.train = "));
-  job.RewriteData(XorCsv(kRows, 12, 1));
+  job.RewriteData(XorCsv(kLivingRows, 12, 1));
   ASSERT_TRUE(job.Live(3, same).status.ok());
 }
 
 TEST(Resume, ADamagedCheckpointIsNamedWithTheWayOn) {
-  Job job;
+  LivingJob job;
   const std::vector<std::string> same = {"checkpoint.every_steps=5"};
-  ASSERT_EQ(job.Live(1, same, 7).status.code(), StatusCode::kCancelled);
+  ASSERT_EQ(job.Live(1, same, {.steps_max = 7}).status.code(), StatusCode::kCancelled);
   const std::vector<std::string> files = job.CheckpointFiles();
   ASSERT_GE(files.size(), 3U);
   for (const std::string& file : files) {
@@ -250,27 +114,27 @@ TEST(Resume, ADamagedCheckpointIsNamedWithTheWayOn) {
     std::string bad = good;
     bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
     WriteWholeFile(file, bad);
-    const Life damaged = job.Live(1, same, 1);
+    const Life damaged = job.Live(1, same, {.steps_max = 1});
     EXPECT_EQ(damaged.status.code(), StatusCode::kCorrupt) << file;
     EXPECT_THAT(damaged.status.message(), HasSubstr(file));
     EXPECT_THAT(damaged.status.message(), HasSubstr("begin anew with checkpoint.resume=false"));
     WriteWholeFile(file, good);
   }
-  const Life back = job.Live(1, same, 1);  // the files are there again
+  const Life back = job.Live(1, same, {.steps_max = 1});  // the files are there again
   EXPECT_EQ(back.status.code(), StatusCode::kCancelled) << back.status.ToString();
 }
 
 TEST(Resume, OthersAreLeftAlone) {
-  Job job;
+  LivingJob job;
   const std::vector<std::string> same = {"checkpoint.every_steps=5"};
-  ASSERT_EQ(job.Live(1, same, 12).status.code(), StatusCode::kCancelled);
-  const Life beside = job.Live(1, same, 3, "theirs");
+  ASSERT_EQ(job.Live(1, same, {.steps_max = 12}).status.code(), StatusCode::kCancelled);
+  const Life beside = job.Live(1, same, {.steps_max = 3, .other = "theirs"});
   EXPECT_EQ(beside.status.code(), StatusCode::kCancelled) << beside.status.ToString();
   EXPECT_TRUE(beside.others_table_exists);
   // A job of another name does not see the checkpoint, and the first one still finds its own.
-  const Life named = job.Live(1, {"checkpoint.every_steps=5", "job.name=named"}, 12);
+  const Life named = job.Live(1, {"checkpoint.every_steps=5", "job.name=named"}, {.steps_max = 12});
   EXPECT_EQ(named.status.code(), StatusCode::kCancelled);
-  const Life anew = job.Live(1, {"checkpoint.every_steps=0"}, 12);
+  const Life anew = job.Live(1, {"checkpoint.every_steps=0"}, {.steps_max = 12});
   EXPECT_EQ(anew.status.code(), StatusCode::kCancelled);
   const Life last = job.Live(1, same);
   ASSERT_TRUE(last.status.ok()) << last.status.ToString();

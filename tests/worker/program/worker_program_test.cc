@@ -203,6 +203,62 @@ TEST(TaskResult, JsonHasTheNamesThatScriptsRelyOn) {
   EXPECT_EQ(object["servers"], 3);
 }
 
+TEST(TaskResult, TellsWhichModelEarlyStoppingKept) {
+  TaskResult result;
+  result.steps = 450;
+  result.early_stopping = {.ended = true, .best_by = "auc", .best_steps = 300, .since_best = 3};
+  const auto object = nlohmann::json::parse(ResultJson(ExampleOptions(), result, 1, 0));
+  EXPECT_EQ(object["early_stopping"],
+            nlohmann::json::parse(
+                R"({"ended":true,"best_by":"auc","best_step":300,"evaluations_since":3})"));
+  EXPECT_THAT(ResultTable(ExampleOptions(), result, 1, 0),
+              HasSubstr("best step     300 of 450 by auc; training ended 3 evaluations later\n"));
+  result.early_stopping->ended = false;
+  EXPECT_THAT(ResultTable(ExampleOptions(), result, 1, 0),
+              HasSubstr("best step     300 of 450 by auc\n"));
+}
+
+TEST(TaskResult, TellsOfGroupsWhereTheJobHasThem) {
+  TaskResult result;
+  result.metrics = Metrics{.samples = 500, .gauc = 0.625, .groups = 1, .groups_left_out = 12};
+  WorkerOptions options = ExampleOptions();
+  EXPECT_FALSE(
+      nlohmann::json::parse(ResultJson(options, result, 1, 0))["metrics"].contains("gauc"));
+  options.job.data.group = "user";
+  const auto metrics = nlohmann::json::parse(ResultJson(options, result, 1, 0))["metrics"];
+  EXPECT_EQ(metrics["gauc"], 0.625);
+  EXPECT_EQ(metrics["groups"], 1);
+  EXPECT_EQ(metrics["groups_left_out"], 12);
+  EXPECT_THAT(ResultTable(options, result, 1, 0),
+              HasSubstr("GAUC          0.62500 over 1 group, 12 of one label left out\n"));
+}
+
+TEST(TaskResult, TellsWhatTheTimeWentInto) {
+  TaskResult result;
+  result.stages = StageReport{.total = {10, 10},
+                              .stages = {{{1, 1}, {2, 2}, {5, 5}, {0, 0}, {1.5, 1.5}, {0.5, 0.5}}},
+                              .reading = {4, 4},
+                              .limit = Stage::kCompute};
+  const auto stages = nlohmann::json::parse(ResultJson(ExampleOptions(), result, 1, 0))["stages"];
+  EXPECT_EQ(stages["rows"]["max_seconds"], 2.0);
+  EXPECT_EQ(stages["limit"], "compute");
+  const std::string table = ResultTable(ExampleOptions(), result, 1, 0);
+  EXPECT_THAT(table, HasSubstr("stages        data 10 %, rows 20 %, compute 50 %"));
+  EXPECT_THAT(table, HasSubstr("limited by    compute\nreader        busy 40 % of the time\n"));
+}
+
+TEST(StatusBoard, MetricsSayWhatTheTimeWentInto) {
+  SimClock clock;
+  StatusBoard board(clock);
+  StageTimes stages(&clock);
+  stages.Start();
+  clock.Advance(1500 * kMillisecond);
+  stages.End(Stage::kRows);
+  board.SetStages(stages);
+  EXPECT_THAT(board.MetricsText(), HasSubstr("strata_worker_stage_seconds{stage=\"rows\"} 1.5"));
+  EXPECT_THAT(board.MetricsText(), HasSubstr("strata_worker_stage_seconds{stage=\"data\"} 0"));
+}
+
 TEST(TaskResult, TableIsForPeople) {
   TaskResult result;
   result.model = ModelKind::kDeepFm;
