@@ -58,7 +58,7 @@ Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
                                  bool in_groups) {
   std::vector<ScoredSample> scored;
   std::vector<uint64_t> groups;
-  STRATA_TRY(Score(source, [&](const Batch& batch, std::span<const float> logits) -> Status {
+  const auto use = [&](const Batch& batch, std::span<const float> logits) -> Status {
     for (size_t i = 0; i < batch.samples; ++i) {
       if (!std::isfinite(logits[i])) {
         const std::string cause = FirstCause({.graph = network_.graph(),
@@ -73,7 +73,8 @@ Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
     }
     if (in_groups) groups.insert(groups.end(), batch.groups.begin(), batch.groups.end());
     return on_batch(batch.samples);
-  }));
+  };
+  STRATA_TRY(AgreeOnStatus(group, Score(source, use)));
   STRATA_ASSIGN(Metrics metrics, ComputeMetrics(group, scored, in_groups ? &groups : nullptr));
   STRATA_ASSIGN(metrics.bad_rows, SumOverRanks(group, source.bad_rows()));
   return metrics;

@@ -28,7 +28,8 @@ class Scorer {
   using Use = std::function<Status(const Batch& batch, std::span<const float> logits)>;
   Status Score(BatchSource& source, const Use& use);
 
-  // Metrics over the shares of all ranks: equal numbers on every rank, whatever their count.
+  // Metrics over the shares of all ranks: equal numbers on every rank, whatever their count. What
+  // fails on one rank fails on all, once they are through with their shares.
   // `on_batch` gets the samples of each batch and may end the pass. in_groups: the source's batches
   // have groups.
   Result<Metrics> Evaluate(BatchSource& source, Group& group,

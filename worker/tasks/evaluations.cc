@@ -59,7 +59,7 @@ Result<bool> Evaluations::BetweenSteps(uint64_t epoch) {
     STRATA_TRY(Evaluate(epoch, /*is_between_steps=*/true));
     parts_.context.board.SetState("training");
   }
-  return !wants_end();
+  return !wants_end() && !was_asked_to_end_;
 }
 
 Result<bool> Evaluations::AfterEpoch(uint64_t epoch) {
@@ -78,15 +78,37 @@ Status Evaluations::Evaluate(uint64_t epoch, bool is_between_steps) {
   return {};
 }
 
+// Between two steps a task that takes checkpoints is asked to end, and can: it does not wait for
+// the rest of the evaluation, which the run that goes on makes anew.
+Result<std::optional<Metrics>> Evaluations::Measure(bool is_between_steps) {
+  const TaskContext& context = parts_.context;
+  const std::vector<float> dense = parts_.run.Dense();
+  Scorer scorer(parts_.network, dense, context.session.store(), parts_.tables);
+  const auto check = [&]() -> Status {
+    STRATA_TRY(context.check());
+    return is_between_steps ? context.asked() : Status::Ok();
+  };
+  Result<Metrics> metrics = EvaluateOn(context, parts_.test, scorer, check);
+  if (!metrics.ok() && is_between_steps && metrics.status().code() == StatusCode::kCancelled) {
+    STRATA_ASSIGN(const uint64_t asked,
+                  SumOverRanks(context.session.group(), context.asked().ok() ? 0 : 1));
+    if (asked > 0) return std::optional<Metrics>();
+  }
+  STRATA_TRY(metrics.status());
+  return std::optional<Metrics>(*metrics);
+}
+
 Status Evaluations::EvaluateNow(uint64_t epoch, bool is_between_steps) {
   const TrainingRun& run = parts_.run;
-  const std::vector<float> dense = run.Dense();
-  Scorer scorer(parts_.network, dense, parts_.context.session.store(), parts_.tables);
-  STRATA_ASSIGN(const Metrics metrics, EvaluateOn(parts_.context, parts_.test, scorer));
+  STRATA_ASSIGN(const std::optional<Metrics> metrics, Measure(is_between_steps));
+  if (!metrics.has_value()) {
+    was_asked_to_end_ = true;
+    return {};
+  }
   const std::string epochs = fmt::format("epoch {} of {}", epoch + 1, job_.epochs);
   const std::string name =
       is_between_steps ? fmt::format("step {}, {}", run.steps(), epochs) : epochs;
-  return Note({.steps = run.steps(), .samples = run.samples(), .metrics = metrics}, name);
+  return Note({.steps = run.steps(), .samples = run.samples(), .metrics = *metrics}, name);
 }
 
 Status Evaluations::Note(const ClickEvaluation& evaluation, const std::string& name) {

@@ -38,7 +38,8 @@ class Evaluations {
   Status Resume(const std::optional<EvaluationState>& state);
 
   // As strata::BetweenSteps is called: evaluates when train.eval_every_steps says so. False:
-  // training ends, by train.early_stopping.
+  // training ends, by train.early_stopping, or because it was asked to during the evaluation, which
+  // is then as if it had not begun.
   Result<bool> BetweenSteps(uint64_t epoch);
   // Behind an epoch, counted from 0: evaluates when train.eval_every says so, and behind the last.
   // False: as BetweenSteps; never behind the last.
@@ -59,6 +60,8 @@ class Evaluations {
   // Unless there was one after the same steps.
   Status Evaluate(uint64_t epoch, bool is_between_steps);
   Status EvaluateNow(uint64_t epoch, bool is_between_steps);
+  // The metrics, or nothing when the task was asked to end meanwhile, on whatever rank.
+  Result<std::optional<Metrics>> Measure(bool is_between_steps);
   Status Note(const ClickEvaluation& evaluation, const std::string& name);
 
   const EvaluationParts parts_;
@@ -67,6 +70,7 @@ class Evaluations {
   std::optional<ClickEvaluation> newest_;
   std::optional<uint64_t> evaluated_steps_;  // before the newest one, also of a resumed run
   std::optional<ShownEvaluation> shown_;
+  bool was_asked_to_end_ = false;
   double seconds_ = 0;
 };
 

@@ -39,12 +39,13 @@ ProgressState Phase::Update(double share, double loss, const RecentSamples* rece
   return state;
 }
 
-Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer) {
+Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer,
+                           const std::function<Status()>& check) {
   context.board.SetState("evaluating");
   Phase phase(context, "evaluate");
   const auto on_batch = [&](size_t samples) -> Status {
     phase.Advance(samples, source.Progress(), kUnknown, nullptr);
-    return context.check();
+    return check();
   };
   return scorer.Evaluate(source, context.session.group(), on_batch,
                          !context.options.job.data.group.empty());

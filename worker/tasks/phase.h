@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -42,7 +43,9 @@ class Phase {
   std::optional<ShownEvaluation> evaluation_;
 };
 
-// Goes once over the source, shown as a phase.
-Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer);
+// Goes once over the source, shown as a phase. `check` is asked for each batch; where it fails on
+// any rank, the evaluation does on all of them.
+Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer,
+                           const std::function<Status()>& check);
 
 }  // namespace strata

@@ -100,7 +100,7 @@ class ApplyTask {
   }
 
   Status Evaluate(BatchSource& source, Scorer& scorer) {
-    STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, source, scorer));
+    STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, source, scorer, context_.check));
     result_.samples = metrics.samples;
     result_.bad_rows = metrics.bad_rows;
     result_.metrics = metrics;

@@ -178,6 +178,30 @@ TEST_F(EarlyStoppingTest, AResumedRunEqualsTheUnbrokenOne) {
   }
 }
 
+// Wherever the signal comes, in a step or in an evaluation.
+TEST_F(EarlyStoppingTest, ASignalLosesNoStepAndNoEvaluation) {
+  for (const size_t world : {1U, 2U}) {
+    LivingJob unbroken;
+    Fill(unbroken);
+    const Life whole = unbroken.Live(world, Stopping(unbroken, 1));
+    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+    for (uint64_t asked_after = 7; asked_after <= 11; ++asked_after) {
+      SCOPED_TRACE(fmt::format("{} workers, asked after {} looks", world, asked_after));
+      LivingJob job;
+      Fill(job);
+      const Life asked = job.Live(world, Stopping(job, 1), {.asked_after = asked_after});
+      EXPECT_EQ(asked.status.code(), StatusCode::kCancelled);
+      EXPECT_THAT(asked.status.message(), HasSubstr("holds all of it; to go on, start the same"));
+      const Life resumed = job.Live(world, Stopping(job, 1));
+      ASSERT_TRUE(resumed.status.ok()) << resumed.status.ToString();
+      EXPECT_TRUE(resumed.result.resumed_from.has_value());
+      EXPECT_EQ(resumed.result.steps, whole.result.steps);
+      EXPECT_EQ(resumed.result.early_stopping->best_steps, whole.result.early_stopping->best_steps);
+      EXPECT_EQ(ModelOf(job), ModelOf(unbroken));
+    }
+  }
+}
+
 // Whether or not it is evaluated, a run goes the same way.
 TEST_F(EarlyStoppingTest, EvaluationsChangeNoBit) {
   for (const size_t world : {1U, 3U}) {

@@ -115,6 +115,33 @@ class GpuJobTest : public testing::Test {
   TempFolder folder_;
 };
 
+// Within an epoch rows and dense part are on the GPU, and a step is under way there.
+TEST_F(GpuJobTest, EvaluationsBetweenStepsChangeNoBitAndTheBestModelIsKept) {
+  for (const std::string placement : {"auto", "gpu"}) {
+    SCOPED_TRACE(placement);
+    const auto train = [&](const std::string& model, std::vector<std::string> more) {
+      more.insert(more.end(), {"compute.device=cuda", "sparse.placement=" + placement,
+                               "output.model=" + folder_.File(placement + model)});
+      return Run(Task::kTrain, more);
+    };
+    ASSERT_TRUE(train("plain", {}).ok());
+    const Result<TaskResult> evaluated = train("evaluated", {"train.eval_every_steps=1"});
+    ASSERT_TRUE(evaluated.ok()) << evaluated.status().ToString();
+    EXPECT_EQ(ModelBytes(placement + "evaluated"), ModelBytes(placement + "plain"));
+    const Result<TaskResult> stopped =
+        train("best", {"train.eval_every_steps=2", "train.early_stopping=2", "train.epochs=6"});
+    ASSERT_TRUE(stopped.ok()) << stopped.status().ToString();
+    ASSERT_TRUE(stopped->early_stopping.has_value());
+    const Result<TaskResult> of_best =
+        Run(Task::kEvaluate,
+            {"compute.device=cuda", "output.model=" + folder_.File(placement + "best")});
+    ASSERT_TRUE(of_best.ok()) << of_best.status().ToString();
+    EXPECT_EQ(of_best->metrics->auc, stopped->metrics->auc);
+    EXPECT_DOUBLE_EQ(of_best->metrics->logloss, stopped->metrics->logloss);
+    EXPECT_TRUE(stopped->stages.has_value());
+  }
+}
+
 TEST_F(GpuJobTest, TrainsEvaluatesAndPredictsOneModel) {
   for (const char* kind : {"deepfm", "dcn"}) {
     for (const char* placement : {"auto", "gpu"}) {
