@@ -231,8 +231,8 @@ Status ReadFeatures(const Settings& settings, const std::string& file, DataSpec*
 }  // namespace
 
 Status ReadDataSettings(const Settings& settings, JobConfig* job) {
-  job->train_path = JobPath(settings, "data.train", job->file);
-  job->test_path = JobPath(settings, "data.test", job->file);
+  job->train_files = JobPaths(settings, "data.train", job->file);
+  job->test_files = JobPaths(settings, "data.test", job->file);
   DataSpec& data = job->data;
   data.sparse = SparseFormatOf(settings);
   if (data.sparse.has_value()) return ReadSparse(settings, job);

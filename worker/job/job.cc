@@ -8,6 +8,7 @@
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
+#include "worker/data/file_list.h"
 #include "worker/job/config_look.h"
 #include "worker/job/data_settings.h"
 #include "worker/job/tree_settings.h"
@@ -60,6 +61,7 @@ std::string ValueText(const Settings& settings, const Setting& row) {
     case SettingType::kDuration:
       return fmt::format("{}", settings.Duration(row.key));
     case SettingType::kTextList:
+    case SettingType::kTextOrList:
       return fmt::format("{}", settings.TextList(row.key));
     case SettingType::kIntList:
       return fmt::format("{}", settings.IntList(row.key));
@@ -79,7 +81,9 @@ void ListSettings(const Settings& settings, JobConfig* job) {
       job->settings.push_back({key, ValueText(settings, row)});
       continue;
     }
-    job->settings.push_back({key, settings.Text(key).empty() ? "none" : "a path"});
+    const bool is_list = row.type == SettingType::kTextOrList;
+    const bool none = is_list ? settings.TextList(key).empty() : settings.Text(key).empty();
+    job->settings.push_back({key, none ? "none" : "a path"});
   }
   for (const RepeatedSection& section : JobSettingsTable().repeated) {
     size_t number = 0;
@@ -238,6 +242,30 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
   return Status::Ok();
 }
 
+Status FindFilesOf(Disk& disk, const JobConfig& job, const char* key,
+                   std::vector<std::string>* names) {
+  Result<std::vector<std::string>> files = FindDataFiles(disk, *names);
+  STRATA_TRY(WrongPath(job, key, files.status()));
+  *names = std::move(files).value();
+  if (!job.trees.has_value() || names->size() <= 1) return {};
+  return WrongPath(job, key,
+                   Invalid(fmt::format("the pattern stands for {} files: expected one, as boosted "
+                                       "trees read one file",
+                                       names->size())));
+}
+
+// Puts files in the place of the patterns. Data that the task does not read need not be there.
+Status FindJobFiles(Disk& disk, const std::string& task, JobConfig* job) {
+  const bool trains = task == "train" || task == "refit";
+  if (trains) STRATA_TRY(FindFilesOf(disk, *job, "data.train", &job->train_files));
+  STRATA_TRY(FindFilesOf(disk, *job, "data.test", &job->test_files));
+  if (!job->trees.has_value()) return {};
+  const std::vector<std::string>& rows = trains ? job->train_files : job->test_files;
+  if (!rows.empty()) job->trees->data.path = rows[0];
+  if (!job->trees->data.valid.empty()) job->trees->data.valid = job->test_files;
+  return {};
+}
+
 }  // namespace
 
 Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
@@ -273,7 +301,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   job.shuffle_rows = CountOf(settings, "train.shuffle_rows");
   job.hint_batches = CountOf(settings, "train.hint_batches");
   job.eval_every = CountOf(settings, "train.eval_every");
-  if (job.eval_every > 0 && job.test_path.empty()) {
+  if (job.eval_every > 0 && job.test_files.empty()) {
     return Wrong(settings, "train.eval_every",
                  "needs data.test, which is empty: name the file to evaluate on, or remove "
                  "train.eval_every");
@@ -302,8 +330,9 @@ Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
   Result<std::string> text = ReadTextFile(disk, path, kJobBytesMax);
   if (!text.ok()) return text.status().Prefixed("the job file");
   Result<JobConfig> job = ParseJob(*text, path, overrides, task);
-  if (job.ok()) return job;
-  return WithConfigLook(disk, path, ConfigKind::kJob, job.status());
+  if (!job.ok()) return WithConfigLook(disk, path, ConfigKind::kJob, job.status());
+  STRATA_TRY(FindJobFiles(disk, task, &*job));
+  return job;
 }
 
 Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) {

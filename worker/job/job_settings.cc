@@ -83,10 +83,13 @@ constexpr Setting kJobRows[] = {
         "give a model that is equal to the bit, on any number of servers.",
         0, 9.2e18),
 
-    Row("data.train", kText, "",
-        "File of rows to train on. Relative to the job file; on the command line, to the working "
-        "directory."),
-    Row("data.test", kText, "", "File of rows to evaluate and to predict."),
+    Row("data.train", kTextOrList, "",
+        "Files of rows to train on: a path, a pattern such as \"day_*.tsv\", whose files come in "
+        "the order of their names, or a list of those. Their rows follow one another. Relative to "
+        "the job file; on the command line, to the working directory. Boosted trees read one "
+        "file."),
+    Row("data.test", kTextOrList, "",
+        "Files of rows to evaluate and to predict, named as those of data.train."),
     Choice(
         "data.format", "csv|criteo|libffm|libsvm", "csv",
         "How the files are written: csv, a row a line, as the settings below say; criteo, "

@@ -10,6 +10,7 @@
 #include "worker/ctr/agree.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/feature_statistics.h"
+#include "worker/data/file_list.h"
 #include "worker/data/pipeline.h"
 #include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
@@ -30,33 +31,34 @@ Share ShareOf(const Group& group) {
 constexpr int kRowsTried = 1000;
 constexpr size_t kFieldsUsual = 1000;  // of sparse rows; more are warned of
 
-// A reader of the file that `key` names; its errors begin with where the key was set.
+// A reader of the files that `key` names; its errors begin with where the key was set.
 template <typename Reader>
 Result<std::unique_ptr<Reader>> OpenReader(Disk& disk, const JobConfig& job, const char* key,
-                                           const std::string& path, const TextOptions& options) {
-  if (path.empty()) {
+                                           const std::vector<std::string>& files,
+                                           const TextOptions& options) {
+  if (files.empty()) {
     return Invalid(
         fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
   }
-  Result<std::unique_ptr<Reader>> reader = Reader::Open(disk, path, job.data, options);
+  Result<std::unique_ptr<Reader>> reader = Reader::Open(disk, files, job.data, options);
   if (!reader.ok()) return WrongPath(job, key, reader.status());
   return reader;
 }
 
 // The same, in batches.
 Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& job, const char* key,
-                                                 const std::string& path,
+                                                 const std::vector<std::string>& files,
                                                  const TextOptions& options,
                                                  const std::vector<FittedFeature>& features) {
   if (job.data.sparse.has_value()) {
     STRATA_ASSIGN(std::unique_ptr<SparseReader> reader,
-                  OpenReader<SparseReader>(disk, job, key, path, options));
+                  OpenReader<SparseReader>(disk, job, key, files, options));
     STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
                   SparseBatches::Make(std::move(reader), features));
     return source;
   }
   STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
-                OpenReader<CsvReader>(disk, job, key, path, options));
+                OpenReader<CsvReader>(disk, job, key, files, options));
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source, RowBatches::Make(std::move(reader), features));
   return source;
 }
@@ -65,7 +67,7 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& jo
 template <typename Reader, typename Row>
 Status TryRows(Disk& disk, const JobConfig& job, const TextOptions& options) {
   STRATA_ASSIGN(const std::unique_ptr<Reader> reader,
-                OpenReader<Reader>(disk, job, "data.test", job.test_path, options));
+                OpenReader<Reader>(disk, job, "data.test", job.test_files, options));
   Row row;
   for (int i = 0; i < kRowsTried; ++i) {
     const Result<bool> read = reader->Next(&row);
@@ -76,14 +78,14 @@ Status TryRows(Disk& disk, const JobConfig& job, const TextOptions& options) {
 }
 
 Status NoRows(const JobConfig& job) {
-  return Invalid(fmt::format("{}: has no rows to train on", job.train_path));
+  return Invalid(fmt::format("{}: has no rows to train on", FilesText(job.train_files)));
 }
 
 // The fields of all shares are the features.
 Result<JobFeatures> FitSparse(Disk& disk, const JobConfig& job, Group& group) {
-  STRATA_ASSIGN(
-      const std::unique_ptr<SparseReader> reader,
-      OpenReader<SparseReader>(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
+  STRATA_ASSIGN(const std::unique_ptr<SparseReader> reader,
+                OpenReader<SparseReader>(disk, job, "data.train", job.train_files,
+                                         {.share = ShareOf(group)}));
   STRATA_ASSIGN(const SparseStatistics mine, SparseStatistics::Gather(*reader));
   STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_rows()));
   std::vector<std::vector<std::byte>> all;
@@ -94,14 +96,14 @@ Result<JobFeatures> FitSparse(Disk& disk, const JobConfig& job, Group& group) {
   }
   if (merged.rows == 0) return NoRows(job);
   if (merged.fields.all().empty()) {
-    return Invalid(fmt::format("{}: no row has a value behind its label", job.train_path));
+    return Invalid(
+        fmt::format("{}: no row has a value behind its label", FilesText(job.train_files)));
   }
   if (group.rank() == 0 && merged.fields.all().size() > kFieldsUsual) {
     Log(LogLevel::kWarning,
         "{}: {} different fields, each of which is a slot of the model: does every value begin "
-        "with "
-        "its field, as in field:feature:value?",
-        job.train_path, merged.fields.all().size());
+        "with its field, as in field:feature:value?",
+        FilesText(job.train_files), merged.fields.all().size());
   }
   return JobFeatures{.features = FeaturesOfFields(*job.data.sparse, merged.fields),
                      .rows = merged.rows,
@@ -116,7 +118,7 @@ Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& grou
   if (job.data.sparse.has_value()) return FitSparse(disk, job, group);
   STRATA_ASSIGN(
       const std::unique_ptr<CsvReader> reader,
-      OpenReader<CsvReader>(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
+      OpenReader<CsvReader>(disk, job, "data.train", job.train_files, {.share = ShareOf(group)}));
   STRATA_ASSIGN(FeatureStatistics mine,
                 FeatureStatistics::Gather(*reader, job.data.features, texts));
   STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_rows()));
@@ -140,7 +142,7 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
                                                   size_t part_size, const Group& group) {
   // FitJobFeatures has shown the bad lines already.
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
-                OpenBatches(disk, job, "data.train", job.train_path,
+                OpenBatches(disk, job, "data.train", job.train_files,
                             {.share = ShareOf(group), .log_bad_lines = false}, features));
   if (job.shuffle_rows > 0) {
     source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows,
@@ -151,7 +153,7 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
 }
 
 Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group) {
-  if (job.test_path.empty()) return {};
+  if (job.test_files.empty()) return {};
   const TextOptions options = {
       .share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false};
   return job.data.sparse.has_value() ? TryRows<SparseReader, SparseRow>(disk, job, options)
@@ -162,7 +164,7 @@ Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
                                               bool labels_required, const Group& group) {
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
-                OpenBatches(disk, job, "data.test", job.test_path,
+                OpenBatches(disk, job, "data.test", job.test_files,
                             {.share = ShareOf(group),
                              .labels_required = labels_required,
                              .keep_bad_rows = !labels_required,

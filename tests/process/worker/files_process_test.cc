@@ -1,0 +1,161 @@
+// The data files of click models, as strata-worker reads them: several files, patterns, and what
+// is wrong with them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/process/worker/run_worker.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kJob = R"([data]
+train = "all.csv"
+test = "all.csv"
+columns = ["label", "age", "user", "item"]
+label = "label"
+[[feature]]
+kind = "bucketised"
+columns = ["age"]
+[[feature]]
+columns = ["user", "item"]
+[train]
+batch_size = 64
+epochs = 2
+shuffle_rows = 0
+[output]
+model = "model"
+predictions = "predictions.csv"
+)";
+
+class DataFiles : public testing::Test {
+ protected:
+  DataFiles() {
+    Random random(5);
+    std::string all;
+    for (int file = 1; file <= 3; ++file) {
+      std::string text;
+      for (int i = 0; i < 200 * file; ++i) {
+        const uint64_t user = random.Below(50);
+        text += fmt::format("{},{},u{},v{}\n", user % 2, random.Below(90), user, random.Below(40));
+      }
+      parts_.push_back(text);
+      Write(fmt::format("day_{}.csv", file), text);
+      all += text;
+    }
+    Write("all.csv", all);
+    Write("job.toml", kJob);
+  }
+
+  void Write(const std::string& name, const std::string& text) const {
+    WriteWholeFile(folder_.File(name), text);
+  }
+
+  ProcessResult Run(std::vector<std::string> arguments) const {
+    if (!arguments[0].starts_with("--job")) arguments.insert(arguments.begin(), "--job=job.toml");
+    return RunProcess(ProgramPath("strata-worker"),
+                      {.arguments = std::move(arguments), .folder = folder_.path()});
+  }
+  // The bytes of the model that a run leaves.
+  std::string ModelOf(const std::vector<std::string>& arguments) const {
+    std::filesystem::remove_all(folder_.File("model"));  // each model is the first there
+    const ProcessResult run = Run(arguments);
+    EXPECT_EQ(run.end.code, 0) << run.errors;
+    if (run.end.code != 0) return "";
+    return ReadWholeFile(folder_.File("model/sparse-1.bin")) +
+           ReadWholeFile(folder_.File("model/dense-1.bin")) +
+           ReadWholeFile(folder_.File("model/features-1.bin"));
+  }
+  std::string PredictionsOf(std::vector<std::string> arguments) const {
+    arguments.push_back("--task=predict");
+    const ProcessResult run = Run(arguments);
+    EXPECT_EQ(run.end.code, 0) << run.errors;
+    return run.end.code == 0 ? ReadWholeFile(folder_.File("predictions.csv")) : "";
+  }
+
+  TempFolder folder_;
+  std::vector<std::string> parts_;
+};
+
+TEST_F(DataFiles, SeveralFilesTrainThatModelAndPredictThoseRowsOfTheirTextsJoined) {
+  const std::string joined = ModelOf({"train.epochs=1"});
+  const std::string predictions = PredictionsOf({"data.test=all.csv"});
+  for (const char* files : {"data.train=day_1.csv,day_2.csv,day_3.csv", "data.train=day_*.csv",
+                            "data.train=day_1.csv,day_[23].csv"}) {
+    EXPECT_TRUE(ModelOf({"train.epochs=1", files}) == joined) << files;
+  }
+  EXPECT_TRUE(PredictionsOf({"data.test=day_*.csv"}) == predictions);
+  const std::string turned = PredictionsOf({"data.test=day_3.csv,day_2.csv,day_1.csv"});
+  EXPECT_EQ(turned.size(), predictions.size());
+  EXPECT_FALSE(turned == predictions);
+  // In the job file, relative to it.
+  std::string job = kJob;
+  job.replace(job.find("\"all.csv\""), 9, "[\"day_1.csv\", \"day_[2-9]*\"]");
+  Write("job.toml", job);
+  EXPECT_TRUE(ModelOf({"train.epochs=1"}) == joined);
+  // Who predicts does not need what was trained on.
+  EXPECT_TRUE(PredictionsOf({"data.train=gone_*.csv"}) == predictions);
+}
+
+TEST_F(DataFiles, ARowThatCannotBeReadHasItsPlaceAmongAllRows) {
+  ModelOf({"train.epochs=1"});
+  Write("bad.csv", "1,3,u1,v1\nnonsense\n0,4,u2,v2\n");
+  const ProcessResult run =
+      Run({"--task=predict", "data.test=day_1.csv,bad.csv,day_2.csv", "data.bad_share_max=0.5"});
+  EXPECT_EQ(run.end.code, 0);
+  EXPECT_THAT(run.errors, HasSubstr("row 201, counted from 0, has no prediction: bad.csv:2: "));
+  const auto lines = Lines(ReadWholeFile(folder_.File("predictions.csv")));
+  ASSERT_EQ(lines.size(), 603U);
+  EXPECT_EQ(lines[201], "201,nan");
+}
+
+TEST_F(DataFiles, MistakesEndWithExitCode2AndSayWhatToDo) {
+  Write("empty.csv", "");
+  Write("head.csv", "label,age,user,item\n1,2,u1,v1\n");
+  Write("other.csv", "label,user,age,item\n1,u1,2,v1\n");
+  Write("trees.toml",
+        "[data]\ncolumns = [\"label\", \"age\", \"user\", \"item\"]\nlabel = \"label\"\n"
+        "[[feature]]\ncolumns = [\"user\", \"item\"]\n[[feature]]\nkind = \"numeric\"\n"
+        "columns = [\"age\"]\n[model]\nkind = \"gbdt\"\n");
+  const std::string header = "data.header=true";
+  const struct {
+    std::vector<std::string> arguments;
+    std::vector<std::string> texts;
+  } cases[] = {
+      {{"data.train="}, {"data.train is empty: name the file"}},
+      {{"data.train=week_*.csv"},
+       {"command line: data.train: no file matches the pattern week_*.csv", "at least one"}},
+      {{"data.train=day_1.csv,day_2.csv,day_1.csv"},
+       {"command line: data.train: day_1.csv is named twice: expected each file once"}},
+      {{"data.train=day_1.csv,all*.csv,./all.csv"},
+       {"data.train: ./all.csv is named twice, also as all.csv"}},
+      {{"data.train=day_1.csv,none.csv"}, {"command line: data.train: ", "none.csv"}},
+      {{"data.train=day_1.csv,"}, {"data.train: an empty name: expected the path of a file"}},
+      {{"data.test=day_1.csv,."}, {"command line: data.test: "}},
+      {{"data.train=day_1.csv,empty.csv"}, {"data.train: empty.csv: the file is empty"}},
+      {{"data.train=head.csv,other.csv", "data.test=", header, "data.columns="},
+       {"data.train: other.csv:1: column 2 of the header is 'user', expected 'age', as head.csv:1",
+        "all files of a job must have the same header"}},
+      {{"--job=trees.toml", "data.train=day_1.csv,day_2.csv"},
+       {"data.train names 2 files: expected one, as boosted trees read one file"}},
+      {{"--job=trees.toml", "data.train=day_*.csv"},
+       {"data.train: the pattern stands for 3 files: expected one"}},
+  };
+  for (const auto& c : cases) {
+    const ProcessResult run = Run(c.arguments);
+    EXPECT_EQ(run.end.code, 2) << c.texts[0] << "\n" << run.errors;
+    for (const std::string& text : c.texts) EXPECT_THAT(run.errors, HasSubstr(text));
+  }
+}
+
+}  // namespace
+}  // namespace strata
