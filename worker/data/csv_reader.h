@@ -39,7 +39,8 @@ class CsvReader : public RowReader {
   void Rewind() override { lines_.Rewind(); }
 
   // From now on there is this share alone, from its first row; with `to_end`, what follows it, too.
-  void TakeShare(Share share, bool to_end) { lines_.TakeShare(share, to_end); }
+  // kInvalid: a part of a compressed file.
+  Status TakeShare(Share share, bool to_end) { return lines_.TakeShare(share, to_end); }
 
   const DataSpec& spec() const { return spec_; }
   const ColumnPlan& plan() const override { return plan_; }

@@ -17,6 +17,29 @@ std::vector<std::string> PathsOf(const std::vector<OpenedText>& texts) {
   return paths;
 }
 
+// The lines of a range of the text, or of all of one that is compressed.
+LineReader LinesOf(const OpenedText& text, ByteRange range, size_t block_bytes) {
+  if (text.compression != Compression::kNone) {
+    return LineReader(DecodedBytes::Make(text.compression, text.file.get(), text.size),
+                      text.rows_begin, block_bytes);
+  }
+  return LineReader(text.file.get(), {range, text.rows_begin, text.size, block_bytes});
+}
+
+// What the text begins with, and how it is compressed.
+Status ReadHead(OpenedText* text) {
+  text->head.resize(kHeadBytes);
+  const std::span<std::byte> out = std::as_writable_bytes(std::span(text->head));
+  STRATA_ASSIGN(size_t read, text->file->ReadAt(0, out));
+  text->compression = CompressionOf(std::string_view(text->head).substr(0, read));
+  if (text->compression != Compression::kNone) {
+    const auto bytes = DecodedBytes::Make(text->compression, text->file.get(), text->size);
+    STRATA_ASSIGN(read, bytes->ReadAt(0, out));
+  }
+  text->head.resize(read);
+  return {};
+}
+
 }  // namespace
 
 Result<OpenedText> OpenText(Disk& disk, const std::string& path) {
@@ -24,20 +47,21 @@ Result<OpenedText> OpenText(Disk& disk, const std::string& path) {
   text.path = path;
   STRATA_ASSIGN(text.file, disk.OpenToRead(path));
   STRATA_ASSIGN(text.size, text.file->Size());
-  STRATA_TRY(CheckIsText(*text.file, path));
-  STRATA_ASSIGN(text.rows_begin, TextBegin(*text.file));
-  if (text.rows_begin == text.size) return Invalid(path + ": the file is empty");
+  STRATA_TRY(ReadHead(&text).Prefixed(path));
+  STRATA_TRY(CheckIsText(text.head, path));
+  text.rows_begin = text.head.size() - WithoutByteOrderMark(text.head).size();
+  if (text.rows_begin == text.head.size()) return Invalid(path + ": the file is empty");
   return text;
 }
 
 Result<FirstLine> ReadFirstLine(const OpenedText& text,
                                 const std::function<bool(std::string_view)>& is_skipped) {
-  LineReader lines(text.file.get(), {{0, text.size}, text.rows_begin, text.size, 1 << 16});
+  LineReader lines = LinesOf(text, {0, text.size}, 1 << 16);
   Line line;
   FirstLine first;
   const auto next = [&]() -> Result<bool> {
     Result<bool> read = lines.Next(&line);
-    if (!read.ok()) return WithForeignLook(read.status(), *text.file, text.path);
+    if (!read.ok()) return WithForeignLook(read.status(), text.head, text.path);
     return read;
   };
   while (first.text.empty()) {
@@ -47,7 +71,7 @@ Result<FirstLine> ReadFirstLine(const OpenedText& text,
   }
   first.number = lines.lines_read();
   STRATA_ASSIGN(const bool more, next());
-  first.end = more ? line.offset : text.size;
+  first.end = more ? line.offset : lines.position();
   return first;
 }
 
@@ -63,7 +87,9 @@ DataLines::DataLines(Disk& disk, std::vector<OpenedText> texts, double bad_share
 
 void DataLines::Cut(Share share, bool to_end) {
   std::vector<FileExtent> extents;
-  for (const OpenedText& text : texts_) extents.push_back({.bytes = text.size});
+  for (const OpenedText& text : texts_) {
+    extents.push_back({.bytes = text.size, .whole = text.compression != Compression::kNone});
+  }
   parts_ = PartsOf(extents, share, to_end);
   share_bytes_ = 0;
   for (const FilePart& part : parts_) share_bytes_ += part.bytes();
@@ -95,8 +121,7 @@ Status DataLines::EnterPart() {
           text.path, size, text.size));
     }
   }
-  lines_.emplace(text.file.get(), LineReader::Options{parts_[part_].range, text.rows_begin,
-                                                      text.size, options_.block_bytes});
+  lines_.emplace(LinesOf(text, parts_[part_].range, options_.block_bytes));
   return {};
 }
 
@@ -134,9 +159,17 @@ void DataLines::Rewind() {
   bad_.Reset();
 }
 
-void DataLines::TakeShare(Share share, bool to_end) {
+Status DataLines::TakeShare(Share share, bool to_end) {
+  for (const OpenedText& text : texts_) {
+    if (share.world == 1 || text.compression == Compression::kNone) continue;
+    return Invalid(
+        fmt::format("{}: is compressed, and one worker must read all of it: expected a file that "
+                    "{} workers can share: unpack it first",
+                    text.path, share.world));
+  }
   Rewind();
   Cut(share, to_end);
+  return {};
 }
 
 double DataLines::Progress() const {

@@ -33,18 +33,21 @@ struct TextOptions {
 struct OpenedText {
   std::unique_ptr<File> file;  // null: it is opened again when its rows are read
   std::string path;
-  uint64_t size = 0;        // in bytes
+  uint64_t size = 0;  // of the file, in bytes
+  Compression compression = Compression::kNone;
+  std::string head;         // the text's first bytes, up to kHeadBytes
   uint64_t rows_begin = 0;  // first byte behind the byte order mark and what else is no row
   uint64_t first_line = 1;  // the line number of what begins there
 };
 
-// kNotFound: no such file. kInvalid: an empty file, or one that is no text.
+// kNotFound: no such file. kInvalid: an empty file, one that is no text, or one that cannot be
+// decoded.
 Result<OpenedText> OpenText(Disk& disk, const std::string& path);
 
 // The first line that is not to be skipped, and where the one after it begins.
 struct FirstLine {
   std::string text;  // "": there is none
-  uint64_t end = 0;  // in bytes from the file's beginning
+  uint64_t end = 0;  // in bytes from the text's beginning
   uint64_t number = 0;
 };
 
@@ -80,8 +83,8 @@ class DataLines {
   // Back to the share's first line.
   void Rewind();
   // From now on there is this share alone, from its first line; with `to_end`, what follows it,
-  // too.
-  void TakeShare(Share share, bool to_end);
+  // too. kInvalid: a part of a compressed file, which cannot be cut.
+  Status TakeShare(Share share, bool to_end);
 
   // What probably is wrong with all lines, and the step that helps.
   void SetAdvice(std::string advice) { bad_.SetAdvice(std::move(advice)); }

@@ -6,11 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file/disk.h"
 #include "strata/status.h"
+#include "worker/data/compression.h"
 
 namespace strata {
 
@@ -47,9 +51,11 @@ class LineReader {
 
   // The file outlives the reader.
   LineReader(const File* file, const Options& options);
+  // All lines of a compressed file, whose size nobody knows yet.
+  LineReader(std::unique_ptr<DecodedBytes> bytes, uint64_t data_begin, size_t block_bytes);
 
-  // False at the end. kInvalid: a line above kLineBytesMax; kFailed: the disk's error, or a file
-  // that became shorter.
+  // False at the end. kInvalid: a line above kLineBytesMax, or what DecodedBytes says; kFailed: the
+  // disk's error, or a file that became shorter.
   Result<bool> Next(Line* line);
 
   void Rewind();
@@ -62,12 +68,19 @@ class LineReader {
   // True when the range holds the file's first line, so that lines_read() counts the file's lines.
   bool from_start() const { return options_.range.begin <= options_.data_begin; }
 
- private:
+  // Of the first byte that has not been given as part of a line, in the text.
   uint64_t position() const { return buffer_begin_ + cursor_; }
+
+ private:
+  static constexpr uint64_t kUnknown = UINT64_MAX;  // as options_.size, until the end was seen
+
   Result<bool> ReadLine(Line* line);
   Status Fill();
+  Result<size_t> Read(uint64_t offset, std::span<std::byte> out);
+  std::string Place() const;
 
-  const File* file_;
+  const File* file_;  // null: what follows
+  std::unique_ptr<DecodedBytes> bytes_;
   Options options_;
   std::vector<char> buffer_;
   size_t filled_ = 0;          // bytes of the buffer that hold data

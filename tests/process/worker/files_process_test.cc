@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "tests/process/worker/run_worker.h"
 #include "tests/support/temp_folder.h"
+#include "tests/worker/compress.h"
 
 namespace strata {
 namespace {
@@ -37,6 +38,18 @@ model = "model"
 predictions = "predictions.csv"
 )";
 
+constexpr const char* kTreeJob = R"([data]
+columns = ["label", "age", "user", "item"]
+label = "label"
+[[feature]]
+columns = ["user", "item"]
+[[feature]]
+kind = "numeric"
+columns = ["age"]
+[model]
+kind = "gbdt"
+)";
+
 class DataFiles : public testing::Test {
  protected:
   DataFiles() {
@@ -54,6 +67,7 @@ class DataFiles : public testing::Test {
     }
     Write("all.csv", all);
     Write("job.toml", kJob);
+    Write("trees.toml", kTreeJob);
   }
 
   void Write(const std::string& name, const std::string& text) const {
@@ -118,14 +132,39 @@ TEST_F(DataFiles, ARowThatCannotBeReadHasItsPlaceAmongAllRows) {
   EXPECT_EQ(lines[201], "201,nan");
 }
 
+TEST_F(DataFiles, CompressedFilesTrainThatModelAndPredictThoseRows) {
+  for (int file = 1; file <= 3; ++file) {
+    const std::string& text = parts_[static_cast<size_t>(file) - 1];
+    const size_t half = text.size() / 2;
+    Write(fmt::format("pack_{}", file),
+          file == 2 ? text : Gzip(text.substr(0, half)) + Gzip(text.substr(half)));
+  }
+  Write("all.zst", Zstd(ReadWholeFile(folder_.File("all.csv"))));
+  const std::string plain = ModelOf({"data.train=day_*.csv", "train.shuffle_rows=100"});
+  EXPECT_TRUE(ModelOf({"data.train=pack_*", "train.shuffle_rows=100"}) == plain);
+  const std::string one = ModelOf({"data.train=all.csv", "train.shuffle_rows=100"});
+  EXPECT_TRUE(ModelOf({"data.train=all.zst", "train.shuffle_rows=100"}) == one);
+  const std::string predictions = PredictionsOf({"data.test=all.csv"});
+  EXPECT_TRUE(PredictionsOf({"data.test=all.zst"}) == predictions);
+  EXPECT_TRUE(PredictionsOf({"data.test=pack_*"}) == predictions);
+  // Trees of one worker read them, too.
+  const auto trees = [&](const std::string& file) {
+    const ProcessResult run = Run({"--job=trees.toml", "data.train=" + file,
+                                   "gbdt.num_iterations=3", "output.model=trees.txt"});
+    EXPECT_EQ(run.end.code, 0) << run.errors;
+    return run.end.code == 0 ? ReadWholeFile(folder_.File("trees.txt")) : "";
+  };
+  const std::string grown = trees("all.csv");
+  EXPECT_FALSE(grown.empty());
+  EXPECT_EQ(trees("all.zst"), grown);
+}
+
 TEST_F(DataFiles, MistakesEndWithExitCode2AndSayWhatToDo) {
   Write("empty.csv", "");
   Write("head.csv", "label,age,user,item\n1,2,u1,v1\n");
   Write("other.csv", "label,user,age,item\n1,u1,2,v1\n");
-  Write("trees.toml",
-        "[data]\ncolumns = [\"label\", \"age\", \"user\", \"item\"]\nlabel = \"label\"\n"
-        "[[feature]]\ncolumns = [\"user\", \"item\"]\n[[feature]]\nkind = \"numeric\"\n"
-        "columns = [\"age\"]\n[model]\nkind = \"gbdt\"\n");
+  Write("cut.gz", Gzip(parts_[0]).substr(0, 300));
+  Write("tail.zst", Zstd(parts_[0]) + "x");
   const std::string header = "data.header=true";
   const struct {
     std::vector<std::string> arguments;
@@ -145,6 +184,8 @@ TEST_F(DataFiles, MistakesEndWithExitCode2AndSayWhatToDo) {
       {{"data.train=head.csv,other.csv", "data.test=", header, "data.columns="},
        {"data.train: other.csv:1: column 2 of the header is 'user', expected 'age', as head.csv:1",
         "all files of a job must have the same header"}},
+      {{"data.train=cut.gz"}, {"data.train: cut.gz: byte 300 of the file", "it was cut short"}},
+      {{"data.train=tail.zst"}, {"tail.zst: byte ", "the file goes on with 'x'"}},
       {{"--job=trees.toml", "data.train=day_1.csv,day_2.csv"},
        {"data.train names 2 files: expected one, as boosted trees read one file"}},
       {{"--job=trees.toml", "data.train=day_*.csv"},
