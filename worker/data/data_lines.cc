@@ -147,8 +147,7 @@ std::string DataLines::PlaceOf(const Line& line) const {
 }
 
 uint64_t DataLines::IdOf(const Line& line) const {
-  constexpr int kOffsetBits = 44;  // files of 16 TiB, and a million of them
-  return (uint64_t{parts_[part_].file} << kOffsetBits) + line.offset;
+  return PlaceId(parts_[part_].file, line.offset);
 }
 
 void DataLines::Rewind() {

@@ -25,6 +25,12 @@ struct FilePart {
   uint64_t bytes() const { return range.end - range.begin; }
 };
 
+// A number for what begins at the offset of a file, which nothing else in these files has. Of the
+// first file it is the offset.
+constexpr uint64_t PlaceId(size_t file, uint64_t offset) {
+  return (uint64_t{file} << 44) + offset;  // files of 16 TiB, and a million of them
+}
+
 // The parts of a share, in the order of the files: its range of all bytes, cut at the files' ends.
 // A file that cannot be cut belongs to the share that its middle byte lies in. With `to_end` the
 // share goes on to the last file's end. Shares that join without gap or overlap have every byte

@@ -6,11 +6,17 @@
 #include <utility>
 
 #include "base/human_text.h"
+#include "worker/data/raw_features.h"
 
 namespace strata {
 
 Result<std::unique_ptr<RowBatches>> RowBatches::Make(std::unique_ptr<CsvReader> reader,
                                                      std::vector<FittedFeature> features) {
+  if (RawLayoutOf(features).has_value()) {
+    return Invalid(
+        "the model was trained with data.format = \"raw\": expected rows of that format, found "
+        "text: use the job file that trained it");
+  }
   const std::vector<FeatureSpec>& expected = reader->spec().features;
   const size_t common = std::min(expected.size(), features.size());
   for (size_t i = 0; i < common; ++i) {

@@ -12,6 +12,8 @@
 #include "worker/data/feature_statistics.h"
 #include "worker/data/file_list.h"
 #include "worker/data/pipeline.h"
+#include "worker/data/raw_batches.h"
+#include "worker/data/raw_features.h"
 #include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
 #include "worker/data/sparse_batches.h"
@@ -31,18 +33,31 @@ Share ShareOf(const Group& group) {
 constexpr int kRowsTried = 1000;
 constexpr size_t kFieldsUsual = 1000;  // of sparse rows; more are warned of
 
+Status NoFiles(const JobConfig& job, const char* key) {
+  return Invalid(
+      fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
+}
+
 // A reader of the files that `key` names; its errors begin with where the key was set.
 template <typename Reader>
 Result<std::unique_ptr<Reader>> OpenReader(Disk& disk, const JobConfig& job, const char* key,
                                            const std::vector<std::string>& files,
                                            const TextOptions& options) {
-  if (files.empty()) {
-    return Invalid(
-        fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
-  }
+  if (files.empty()) return NoFiles(job, key);
   Result<std::unique_ptr<Reader>> reader = Reader::Open(disk, files, job.data, options);
   if (!reader.ok()) return WrongPath(job, key, reader.status());
   return reader;
+}
+
+// The same of raw records, which have neither lines nor columns.
+Result<std::unique_ptr<RawBatches>> OpenRaw(Disk& disk, const JobConfig& job, const char* key,
+                                            const std::vector<std::string>& files,
+                                            const RawOptions& options) {
+  if (files.empty()) return NoFiles(job, key);
+  Result<std::unique_ptr<RawBatches>> opened =
+      RawBatches::Open(disk, files, *job.data.raw, options);
+  if (!opened.ok()) return WrongPath(job, key, opened.status());
+  return opened;
 }
 
 // The same, in batches.
@@ -50,6 +65,13 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& jo
                                                  const std::vector<std::string>& files,
                                                  const TextOptions& options,
                                                  const std::vector<FittedFeature>& features) {
+  if (job.data.raw.has_value()) {
+    STRATA_TRY(CheckRawFeatures(*job.data.raw, features).Prefixed(job.file));
+    STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
+                  OpenRaw(disk, job, key, files,
+                          {.share = options.share, .labels_required = options.labels_required}));
+    return source;
+  }
   if (job.data.sparse.has_value()) {
     STRATA_ASSIGN(std::unique_ptr<SparseReader> reader,
                   OpenReader<SparseReader>(disk, job, key, files, options));
@@ -75,6 +97,14 @@ Status TryRows(Disk& disk, const JobConfig& job, const TextOptions& options) {
     if (!*read) break;
   }
   return {};
+}
+
+// The same of raw records.
+Status TryRaw(Disk& disk, const JobConfig& job, const RawOptions& options) {
+  STRATA_ASSIGN(const std::unique_ptr<RawBatches> source,
+                OpenRaw(disk, job, "data.test", job.test_files, options));
+  Batch batch;
+  return WrongPath(job, "data.test", source->Next(kRowsTried, &batch));
 }
 
 Status NoRows(const JobConfig& job) {
@@ -111,10 +141,23 @@ Result<JobFeatures> FitSparse(Disk& disk, const JobConfig& job, Group& group) {
                      .content_hash = merged.content_hash};
 }
 
+// The job says what the features are. Only a checkpoint must know what the records are.
+Result<JobFeatures> FitRaw(Disk& disk, const JobConfig& job, Group& group) {
+  STRATA_ASSIGN(const std::unique_ptr<RawBatches> source,
+                OpenRaw(disk, job, "data.train", job.train_files, {.share = ShareOf(group)}));
+  JobFeatures found{.features = RawFeatures(*job.data.raw), .rows = source->records_of_all()};
+  if (job.checkpoint.every_steps == 0) return found;
+  const Result<uint64_t> mine = source->HashOfRest();
+  STRATA_TRY(AgreeOnStatus(group, WrongPath(job, "data.train", mine.status())));
+  STRATA_ASSIGN(found.content_hash, SumOverRanks(group, *mine));
+  return found;
+}
+
 }  // namespace
 
 Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group,
                                    TextCounts* texts) {
+  if (job.data.raw.has_value()) return FitRaw(disk, job, group);
   if (job.data.sparse.has_value()) return FitSparse(disk, job, group);
   STRATA_ASSIGN(
       const std::unique_ptr<CsvReader> reader,
@@ -154,6 +197,9 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
 
 Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group) {
   if (job.test_files.empty()) return {};
+  if (job.data.raw.has_value()) {
+    return TryRaw(disk, job, {.share = ShareOf(group), .labels_required = labels_required});
+  }
   const TextOptions options = {
       .share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false};
   return job.data.sparse.has_value() ? TryRows<SparseReader, SparseRow>(disk, job, options)

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +50,21 @@ kind = "numeric"
 columns = ["age"]
 [model]
 kind = "gbdt"
+)";
+
+constexpr const char* kRawJob = R"([data]
+format = "raw"
+train = "ints.bin"
+test = "ints.bin"
+raw_dense = 1
+raw_dense_type = "int"
+raw_keys = [2, 1]
+[train]
+batch_size = 64
+epochs = 3
+[output]
+model = "model"
+predictions = "predictions.csv"
 )";
 
 class DataFiles : public testing::Test {
@@ -157,6 +174,77 @@ TEST_F(DataFiles, CompressedFilesTrainThatModelAndPredictThoseRows) {
   const std::string grown = trees("all.csv");
   EXPECT_FALSE(grown.empty());
   EXPECT_EQ(trees("all.zst"), grown);
+}
+
+void PutWord(const void* word, std::string* bytes) {
+  bytes->append(static_cast<const char*>(word), 4);
+}
+
+// The same rows with numbers as integers, as floats of their logarithm, and with other labels.
+TEST_F(DataFiles, RawRecordsTrainEvaluateAndPredict) {
+  Random random(2);
+  std::string ints;
+  std::string floats;
+  std::string unlabelled;
+  for (int i = 0; i < 1000; ++i) {
+    const auto age = static_cast<int32_t>(random.Below(90));
+    const float log_age = std::log(static_cast<float>(age) + 1);
+    const auto user = static_cast<uint32_t>(random.Below(50));
+    const auto label = static_cast<int32_t>(user % 2);
+    const auto float_label = static_cast<float>(label);
+    PutWord(&label, &ints);
+    PutWord(&age, &ints);
+    PutWord(&float_label, &floats);
+    PutWord(&log_age, &floats);
+    unlabelled += std::string(4, '\x7f');
+    PutWord(&age, &unlabelled);
+    for (const uint32_t key : {user, static_cast<uint32_t>(random.Below(40)), user}) {
+      for (std::string* bytes : {&ints, &floats, &unlabelled}) PutWord(&key, bytes);
+    }
+  }
+  Write("ints.bin", ints);
+  Write("floats.bin", floats);
+  Write("part_1.bin", ints.substr(0, 300 * 20));
+  Write("part_2.bin", ints.substr(300 * 20));
+  Write("unlabelled.bin", unlabelled);
+  Write("raw.toml", kRawJob);
+  const std::string job = "--job=raw.toml";
+  const std::string model = ModelOf({job});
+  EXPECT_TRUE(
+      ModelOf({job, "data.train=floats.bin", "data.test=floats.bin", "data.raw_dense_type=float"})
+          .substr(0, 1000) == model.substr(0, 1000));
+  EXPECT_TRUE(ModelOf({job, "data.train=part_*.bin"}) == model);
+  EXPECT_TRUE(ModelOf({job, "checkpoint.every_steps=5", "checkpoint.folder=checkpoints"}) == model);
+  const ProcessResult evaluated = Run({job, "--task=evaluate", "--json"});
+  ASSERT_EQ(evaluated.end.code, 0) << evaluated.errors;
+  const auto result = nlohmann::json::parse(Lines(evaluated.output).back());
+  EXPECT_EQ(result["samples"], 1000);
+  EXPECT_GT(result["metrics"]["auc"].get<double>(), 0.95) << "a user says the label";
+  const std::string predictions = PredictionsOf({job});
+  EXPECT_EQ(Lines(predictions).size(), 1000U);
+  EXPECT_TRUE(PredictionsOf({job, "data.test=part_*.bin"}) == predictions);
+  EXPECT_TRUE(PredictionsOf({job, "data.test=unlabelled.bin"}) == predictions);
+
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{job, "--task=predict", "data.raw_keys=1,2"},
+       "but the model was trained with an int label, 1 int number and 3 keys in 2 slots (keys 2, "
+       "1)"},
+      {{job, "--task=evaluate", "data.raw_dense=2", "data.raw_keys=1,1"},
+       "but the model was trained with"},
+      {{job, "--task=evaluate", "data.raw_dense_type=float", "data.raw_label_type=int",
+        "data.test=ints.bin"},
+       "but the model was trained with"},
+      {{job, "--task=evaluate", "data.test=unlabelled.bin"},
+       "data.test: unlabelled.bin: byte 0: expected a label that is the whole number 0 or 1"},
+      {{job, "--task=predict", "data.test=day_1.csv"}, "day_1.csv: has "},
+      {{job, "data.train=none.bin"}, "data.train: cannot open none.bin"},
+      {{"--job=job.toml", "--task=predict"}, "the model was trained with data.format = \"raw\""},
+  };
+  for (const auto& [arguments, text] : cases) {
+    const ProcessResult run = Run(arguments);
+    EXPECT_EQ(run.end.code, 2) << text << "\n" << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr(text));
+  }
 }
 
 TEST_F(DataFiles, MistakesEndWithExitCode2AndSayWhatToDo) {
