@@ -37,6 +37,7 @@ class CsvReader : public RowReader {
   // soon as that is certain, else at the end.
   Result<bool> Next(DataRow* row) override;
   void Rewind() override { lines_.Rewind(); }
+  void BeginEpoch(uint64_t epoch) override { lines_.BeginEpoch(epoch); }
 
   // From now on there is this share alone, from its first row; with `to_end`, what follows it, too.
   // kInvalid: a part of a compressed file.

@@ -158,6 +158,12 @@ void DataLines::Rewind() {
   bad_.Reset();
 }
 
+void DataLines::BeginEpoch(uint64_t epoch) {
+  Rewind();
+  if (!options_.order_seed.has_value()) return;
+  parts_ = InOrderOfEpoch(std::move(parts_), *options_.order_seed, epoch);
+}
+
 Status DataLines::TakeShare(Share share, bool to_end) {
   for (const OpenedText& text : texts_) {
     if (share.world == 1 || text.compression == Compression::kNone) continue;

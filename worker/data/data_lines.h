@@ -27,6 +27,8 @@ struct TextOptions {
   bool keep_bad_rows = false;
   bool log_bad_lines = true;     // warnings for the first ten, once a pass is through
   size_t block_bytes = 1 << 20;  // read from the disk at a time
+  // Set: the files, or parts of them, come in another order each epoch.
+  std::optional<uint64_t> order_seed = {};
 };
 
 // A file of text, and where its rows begin.
@@ -82,6 +84,8 @@ class DataLines {
 
   // Back to the share's first line.
   void Rewind();
+  // The same, with the files in the order of this epoch, if they have one.
+  void BeginEpoch(uint64_t epoch);
   // From now on there is this share alone, from its first line; with `to_end`, what follows it,
   // too. kInvalid: a part of a compressed file, which cannot be cut.
   Status TakeShare(Share share, bool to_end);

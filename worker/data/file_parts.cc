@@ -1,6 +1,10 @@
 #include "worker/data/file_parts.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/random.h"
 
 namespace strata {
 
@@ -20,6 +24,15 @@ std::vector<FilePart> PartsOf(std::span<const FileExtent> files, Share share, bo
     }
     if (range.begin < range.end) parts.push_back({i, {range.begin - begin, range.end - begin}});
     begin = end;
+  }
+  return parts;
+}
+
+std::vector<FilePart> InOrderOfEpoch(std::vector<FilePart> parts, uint64_t seed, uint64_t epoch) {
+  std::ranges::sort(parts, {}, &FilePart::file);
+  Random random(Mix64(Mix64(seed) + epoch));
+  for (size_t left = parts.size(); left > 1; --left) {
+    std::swap(parts[left - 1], parts[random.Below(left)]);
   }
   return parts;
 }

@@ -37,4 +37,7 @@ constexpr uint64_t PlaceId(size_t file, uint64_t offset) {
 // once, and those of a higher rank lie behind those of a lower one.
 std::vector<FilePart> PartsOf(std::span<const FileExtent> files, Share share, bool to_end = false);
 
+// The same parts in a random order, a function of the seed, the epoch and which parts there are.
+std::vector<FilePart> InOrderOfEpoch(std::vector<FilePart> parts, uint64_t seed, uint64_t epoch);
+
 }  // namespace strata

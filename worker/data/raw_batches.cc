@@ -92,7 +92,10 @@ RawBatches::RawBatches(Disk& disk, std::vector<RawFile> files, RawLayout layout,
   block_.resize(std::max<size_t>(1, kBlockBytes / record_bytes_) * record_bytes_);
 }
 
-Status RawBatches::Rewind(uint64_t /*epoch*/) {
+Status RawBatches::Rewind(uint64_t epoch) {
+  if (options_.order_seed.has_value()) {
+    parts_ = InOrderOfEpoch(std::move(parts_), *options_.order_seed, epoch);
+  }
   part_ = 0;
   done_ = 0;
   done_before_ = 0;

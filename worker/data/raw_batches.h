@@ -30,6 +30,8 @@ struct RawOptions {
   Share share = {};  // all records by default
   // false: labels are not looked at, and are NaN.
   bool labels_required = true;
+  // Set: the files, or parts of them, come in another order each epoch.
+  std::optional<uint64_t> order_seed = {};
 };
 
 class RawBatches : public BatchSource {

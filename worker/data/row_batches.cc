@@ -38,8 +38,8 @@ Result<std::unique_ptr<RowBatches>> RowBatches::Make(std::unique_ptr<CsvReader> 
 RowBatches::RowBatches(std::unique_ptr<RowReader> reader, std::vector<FittedFeature> features)
     : reader_(std::move(reader)), encoder_(std::move(features), reader_->plan()) {}
 
-Status RowBatches::Rewind(uint64_t /*epoch*/) {
-  reader_->Rewind();
+Status RowBatches::Rewind(uint64_t epoch) {
+  reader_->BeginEpoch(epoch);
   return Status::Ok();
 }
 

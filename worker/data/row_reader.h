@@ -29,6 +29,8 @@ class RowReader {
   virtual Result<bool> Next(DataRow* row) = 0;
   // Back to the share's first row.
   virtual void Rewind() = 0;
+  // The same, in the order of this epoch, where the reader has one for each.
+  virtual void BeginEpoch(uint64_t /*epoch*/) { Rewind(); }
   // The plan says where each feature's column stands in a row.
   virtual const ColumnPlan& plan() const = 0;
   // Share of the rows that has been read since Rewind, 0 to 1.

@@ -51,6 +51,8 @@ class SparseReader {
 
   // Back to the share's first row.
   void Rewind() { lines_.Rewind(); }
+  // The same, in the order of this epoch: TextOptions::order_seed.
+  void BeginEpoch(uint64_t epoch) { lines_.BeginEpoch(epoch); }
   const DataSpec& spec() const { return spec_; }
   // Share of the rows that has been read since Rewind, 0 to 1.
   double Progress() const { return lines_.Progress(); }

@@ -201,8 +201,8 @@ constexpr Setting kJobRows[] = {
         "Samples of a step, over all workers together: each takes its part.", 1, 16777216),
     Row("train.epochs", kInt, "1", "Passes over data.train.", 1, 1e6),
     Row("train.shuffle_rows", kInt, "65536",
-        "Rows of the buffer from which a worker draws its next row at random. 0: the order of the "
-        "file.",
+        "Rows of the buffer from which a worker draws its next row at random. The order of its "
+        "files also changes each epoch then. 0: the order of the files.",
         0, kRowsMax),
     Row("train.hint_batches", kInt, "1",
         "Batches ahead of their use whose keys servers are told, so that tables that do not fit "

@@ -69,7 +69,9 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& jo
     STRATA_TRY(CheckRawFeatures(*job.data.raw, features).Prefixed(job.file));
     STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
                   OpenRaw(disk, job, key, files,
-                          {.share = options.share, .labels_required = options.labels_required}));
+                          {.share = options.share,
+                           .labels_required = options.labels_required,
+                           .order_seed = options.order_seed}));
     return source;
   }
   if (job.data.sparse.has_value()) {
@@ -183,13 +185,14 @@ Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& grou
 Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& job,
                                                   const std::vector<FittedFeature>& features,
                                                   size_t part_size, const Group& group) {
+  const uint64_t seed = Mix64(job.seed + static_cast<uint64_t>(group.rank()));
   // FitJobFeatures has shown the bad lines already.
+  TextOptions options = {.share = ShareOf(group), .log_bad_lines = false};
+  if (job.shuffle_rows > 0) options.order_seed = seed;
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
-                OpenBatches(disk, job, "data.train", job.train_files,
-                            {.share = ShareOf(group), .log_bad_lines = false}, features));
+                OpenBatches(disk, job, "data.train", job.train_files, options, features));
   if (job.shuffle_rows > 0) {
-    source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows,
-                                             Mix64(job.seed + static_cast<uint64_t>(group.rank())));
+    source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows, seed);
   }
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), part_size, kBatchesAhead));

@@ -62,6 +62,7 @@ raw_keys = [2, 1]
 [train]
 batch_size = 64
 epochs = 3
+shuffle_rows = 0
 [output]
 model = "model"
 predictions = "predictions.csv"

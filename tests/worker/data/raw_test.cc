@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -145,6 +147,39 @@ TEST(RawBatches, LargeFilesAreReadInBlocks) {
 TEST(RawKey, CanBeUndone) {
   EXPECT_EQ(Unmix64(RawKey(25, 99)), (UINT64_C(25) << 32) + 99);
   EXPECT_EQ(Unmix64(RawKey(0, 0xFFFFFFFF)), 0xFFFFFFFF);
+}
+
+TEST(RawBatches, TheOrderOfTheFilesIsAFunctionOfSeedAndEpoch) {
+  const RawLayout layout = {.slot_keys = {1}};
+  TextDisk disk;
+  std::vector<std::string> paths;
+  for (uint32_t file = 0; file < 6; ++file) {
+    paths.push_back(fmt::format("f{}", file));
+    for (uint32_t i = 0; i < 2; ++i) {
+      Put(0.0F, &disk.files[paths.back()]);
+      Put(10 * file + i, &disk.files[paths.back()]);
+    }
+  }
+  const auto keys_of = [&](BatchSource& source, uint64_t epoch) {
+    EXPECT_TRUE(source.Rewind(epoch).ok());
+    Batch batch;
+    EXPECT_TRUE(source.Next(100, &batch).ok());
+    return batch.keys;
+  };
+  auto one = RawBatches::Open(disk, paths, layout, {.order_seed = 1}).value();
+  std::set<std::vector<Key>> orders;
+  for (uint64_t epoch = 0; epoch < 8; ++epoch) {
+    std::vector<Key> keys = keys_of(*one, epoch);
+    orders.insert(keys);
+    auto fresh = RawBatches::Open(disk, paths, layout, {.order_seed = 1}).value();
+    EXPECT_EQ(keys_of(*fresh, epoch), keys);
+    for (size_t i = 0; i < keys.size(); i += 2)
+      EXPECT_EQ(Unmix64(keys[i]) + 1, Unmix64(keys[i + 1]));
+    std::ranges::sort(keys);
+    EXPECT_EQ(std::ranges::unique(keys).size(), 0U);
+    EXPECT_EQ(keys.size(), 12U);
+  }
+  EXPECT_GE(orders.size(), 6U);
 }
 
 TEST(RawBatches, PredictionLooksAtNoLabels) {

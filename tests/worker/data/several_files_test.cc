@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -193,6 +197,55 @@ TEST(SeveralFiles, AMissingFileAndOneThatChangesAreErrors) {
   ASSERT_TRUE(reader->Next(&row).value());
   EXPECT_THAT(reader->Next(&row).status().message(),
               HasSubstr("b: has 12 bytes, but had 6 before: do not change a file"));
+}
+
+std::vector<std::string> RowsOfEpoch(CsvReader& reader, uint64_t epoch) {
+  reader.BeginEpoch(epoch);
+  std::vector<std::string> rows;
+  DataRow row;
+  while (reader.Next(&row).value()) rows.push_back(fmt::format("{}", row.numbers[0]));
+  return rows;
+}
+
+TEST(SeveralFiles, TheOrderOfTheFilesIsAFunctionOfSeedAndEpoch) {
+  TextDisk disk;
+  std::vector<std::string> paths;
+  std::vector<std::string> in_order;
+  for (int file = 0; file < 6; ++file) {
+    paths.push_back(fmt::format("f{}", file));
+    for (int i = 0; i < 3; ++i) {
+      in_order.push_back(fmt::format("{}", 3 * file + i));
+      disk.files[paths.back()] += fmt::format("{},a,1\n", 3 * file + i);
+    }
+  }
+  const auto open = [&](const std::vector<std::string>& files, std::optional<uint64_t> seed) {
+    return CsvReader::Open(disk, files, CsvSpec(false), {.order_seed = seed}).value();
+  };
+  const auto one = open(paths, 1);
+  const auto same = open(paths, 1);
+  const auto other = open(paths, 2);
+  EXPECT_EQ(RowsOfEpoch(*open(paths, std::nullopt), 1), in_order);
+  std::set<std::vector<std::string>> orders;
+  for (uint64_t epoch = 0; epoch < 8; ++epoch) {
+    const std::vector<std::string> rows = RowsOfEpoch(*one, epoch);
+    orders.insert(rows);
+    // A job that goes on in this epoch has not seen those before.
+    EXPECT_EQ(RowsOfEpoch(*open(paths, 1), epoch), rows);
+    for (size_t i = 0; i < rows.size(); i += 3) {  // a file stays together
+      EXPECT_EQ(std::stoi(rows[i]) % 3, 0);
+      EXPECT_EQ(std::stoi(rows[i + 2]), std::stoi(rows[i]) + 2);
+    }
+    std::vector<std::string> sorted = rows;
+    std::ranges::sort(sorted);
+    std::vector<std::string> all = in_order;
+    std::ranges::sort(all);
+    EXPECT_EQ(sorted, all);
+  }
+  EXPECT_GE(orders.size(), 6U);
+  EXPECT_EQ(RowsOfEpoch(*same, 3), RowsOfEpoch(*one, 3));
+  EXPECT_NE(RowsOfEpoch(*other, 3), RowsOfEpoch(*one, 3));
+  const std::vector<std::string> first = {"f0"};
+  EXPECT_THAT(RowsOfEpoch(*open(first, 7), 5), testing::ElementsAre("0", "1", "2"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <thread>
@@ -68,6 +69,20 @@ class Job {
     WriteWholeFile(folder_.File("train.csv"), XorCsv(kRows, 12, data_seed));
   }
 
+  // data.train as the lines of train.csv in several files, of which each worker has a few.
+  std::string InSeveralFiles() const {
+    const std::string all = ReadWholeFile(folder_.File("train.csv"));
+    std::string names;
+    for (size_t begin = 0; begin < all.size();) {
+      const size_t end = std::min(all.find('\n', begin + all.size() / 9), all.size() - 1) + 1;
+      const std::string name = folder_.File(fmt::format("part-{:06}.csv", begin));
+      WriteWholeFile(name, all.substr(begin, end - begin));
+      names += (names.empty() ? "" : ",") + name;
+      begin = end;
+    }
+    return "data.train=" + names;
+  }
+
   // Ends after `steps_max` steps of this life, like a process that dies between two steps. The
   // tables hold `other` besides, if it is not empty. After `asked_after` steps the last rank is
   // asked to end.
@@ -117,7 +132,7 @@ class Job {
     const std::string newest = RealDisk().List(root).value().back();
     std::vector<std::string> files = RealDisk().List(root + "/" + newest).value();
     std::erase(files, "manifest");
-    for (std::string& file : files) file = root + "/" + newest + "/" + file;
+    for (std::string& file : files) file = fmt::format("{}/{}/{}", root, newest, file);
     return files;
   }
 
@@ -178,6 +193,35 @@ TEST(Resume, EndsWithTheVeryModelOfTheUnbrokenRun) {
       EXPECT_EQ(last.result.steps, kSteps) << history;
       EXPECT_TRUE(job.ModelBytes() == unbroken.ModelBytes()) << history;
     }
+  }
+}
+
+// Each epoch has another order of the files.
+TEST(Resume, SeveralFilesEndWithTheVeryModelOfTheUnbrokenRun) {
+  Random random(12);
+  for (const size_t world : {1U, 3U}) {
+    Job unbroken;
+    const Life whole = unbroken.Live(world, {unbroken.InSeveralFiles(), "train.shuffle_rows=20"});
+    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+    EXPECT_EQ(whole.result.steps, kSteps);
+    Job one_file;
+    ASSERT_TRUE(one_file.Live(world, {"train.shuffle_rows=20"}).status.ok());
+    EXPECT_FALSE(one_file.ModelBytes() == unbroken.ModelBytes()) << "the order is the same";
+    Job job;
+    const std::vector<std::string> overrides = {
+        job.InSeveralFiles(), "train.shuffle_rows=20",
+        fmt::format("checkpoint.every_steps={}", 1 + random.Below(8))};
+    for (const uint64_t steps : {15U, 20U, 18U}) {  // in each of the epochs
+      ASSERT_EQ(job.Live(world, overrides, steps).status.code(), StatusCode::kCancelled);
+    }
+    const Life last = job.Live(world, overrides);
+    ASSERT_TRUE(last.status.ok()) << last.status.ToString();
+    EXPECT_TRUE(last.result.resumed_from.has_value());
+    EXPECT_TRUE(job.ModelBytes() == unbroken.ModelBytes()) << world << " workers";
+    // The same rows in one file are other data.
+    EXPECT_THAT(
+        job.Live(world, {"train.shuffle_rows=20", overrides[2], "train.epochs=4"}).status.message(),
+        HasSubstr("hash of data.train"));
   }
 }
 
