@@ -124,10 +124,12 @@ struct OpenedCsv {
   std::string advice;  // "": the first line fits the job
 };
 
-Result<OpenedCsv> OpenCsv(Disk& disk, const std::string& path, const DataSpec& spec,
-                          bool labels_required) {
+Result<OpenedCsv> OpenCsv(Disk& disk, const std::string& name, const DataSpec& spec,
+                          const TextOptions& options) {
   OpenedCsv csv;
-  STRATA_ASSIGN(csv.text, OpenText(disk, path));
+  STRATA_ASSIGN(csv.text, OpenText(disk, name, options.check));
+  const std::string& path = csv.text.path;
+  const bool labels_required = options.labels_required;
   STRATA_ASSIGN(const FirstLine first, ReadFirstLine(csv.text, [&](std::string_view line) {
                   return IsSkipped(line, spec.format);
                 }));
@@ -181,13 +183,13 @@ Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk,
                                                    const DataSpec& spec,
                                                    const TextOptions& options) {
   STRATA_CHECK(!paths.empty());
-  STRATA_ASSIGN(OpenedCsv first, OpenCsv(disk, paths[0], spec, options.labels_required));
+  STRATA_ASSIGN(OpenedCsv first, OpenCsv(disk, paths[0], spec, options));
   Result<ColumnPlan> plan = PlanColumns(first.columns, spec, first.where, options.labels_required);
   if (!plan.ok()) return WithAdvice(plan.status(), first.advice);
   std::string advice = first.advice;
   std::vector<OpenedText> texts;
   for (size_t i = 1; i < paths.size(); ++i) {
-    STRATA_ASSIGN(OpenedCsv csv, OpenCsv(disk, paths[i], spec, options.labels_required));
+    STRATA_ASSIGN(OpenedCsv csv, OpenCsv(disk, paths[i], spec, options));
     const Status same = CheckSameColumns(csv, first, spec.format);
     if (!same.ok()) return WithAdvice(same, csv.advice);
     if (advice.empty() && !csv.advice.empty()) advice = fmt::format("{}: {}", paths[i], csv.advice);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/file/standard_input.h"
 #include "base/file/text_file.h"
 #include "worker/data/file_list.h"
 #include "worker/data/file_look.h"
@@ -42,15 +43,22 @@ Status ReadHead(OpenedText* text) {
 
 }  // namespace
 
-Result<OpenedText> OpenText(Disk& disk, const std::string& path) {
+Result<OpenedText> OpenText(Disk& disk, const std::string& path,
+                            const std::function<Status()>& check) {
   OpenedText text;
-  text.path = path;
-  STRATA_ASSIGN(text.file, disk.OpenToRead(path));
-  STRATA_ASSIGN(text.size, text.file->Size());
-  STRATA_TRY(ReadHead(&text).Prefixed(path));
-  STRATA_TRY(CheckIsText(text.head, path));
+  if (IsStandardInput(path)) {
+    text.path = "standard input";
+    text.file = OpenStandardInput(check);
+    text.size = kUnknownSize;
+  } else {
+    text.path = path;
+    STRATA_ASSIGN(text.file, disk.OpenToRead(path));
+    STRATA_ASSIGN(text.size, text.file->Size());
+  }
+  STRATA_TRY(ReadHead(&text).Prefixed(text.path));
+  STRATA_TRY(CheckIsText(text.head, text.path));
   text.rows_begin = text.head.size() - WithoutByteOrderMark(text.head).size();
-  if (text.rows_begin == text.head.size()) return Invalid(path + ": the file is empty");
+  if (text.rows_begin == text.head.size()) return Invalid(text.path + ": the file is empty");
   return text;
 }
 

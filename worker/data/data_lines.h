@@ -27,6 +27,8 @@ struct TextOptions {
   bool keep_bad_rows = false;
   bool log_bad_lines = true;     // warnings for the first ten, once a pass is through
   size_t block_bytes = 1 << 20;  // read from the disk at a time
+  // Asked while standard input gives nothing. An error ends the wait.
+  std::function<Status()> check = {};
   // Set: the files, or parts of them, come in another order each epoch.
   std::optional<uint64_t> order_seed = {};
 };
@@ -35,16 +37,17 @@ struct TextOptions {
 struct OpenedText {
   std::unique_ptr<File> file;  // null: it is opened again when its rows are read
   std::string path;
-  uint64_t size = 0;  // of the file, in bytes
+  uint64_t size = 0;  // of the file, in bytes; kUnknownSize of standard input
   Compression compression = Compression::kNone;
   std::string head;         // the text's first bytes, up to kHeadBytes
   uint64_t rows_begin = 0;  // first byte behind the byte order mark and what else is no row
   uint64_t first_line = 1;  // the line number of what begins there
 };
 
-// kNotFound: no such file. kInvalid: an empty file, one that is no text, or one that cannot be
-// decoded.
-Result<OpenedText> OpenText(Disk& disk, const std::string& path);
+// The path "-" is standard input, and `check` what OpenStandardInput asks. kNotFound: no such file.
+// kInvalid: an empty file, one that is no text, or one that cannot be decoded.
+Result<OpenedText> OpenText(Disk& disk, const std::string& path,
+                            const std::function<Status()>& check);
 
 // The first line that is not to be skipped, and where the one after it begins.
 struct FirstLine {

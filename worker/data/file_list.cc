@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file/standard_input.h"
 #include "base/human_text.h"
 
 namespace strata {
@@ -98,6 +99,10 @@ class SeenFiles {
 }  // namespace
 
 Result<std::vector<std::string>> FindDataFiles(Disk& disk, std::span<const std::string> names) {
+  if (names.size() > 1 && std::ranges::any_of(names, IsStandardInput)) {
+    return Invalid(
+        "- is standard input: expected it alone, without other files; a file of that name is ./-");
+  }
   std::vector<std::string> all;
   SeenFiles seen(disk);
   for (const std::string& name : names) {

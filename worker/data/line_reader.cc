@@ -22,9 +22,9 @@ LineReader::LineReader(const File* file, const Options& options) : file_(file), 
 LineReader::LineReader(std::unique_ptr<DecodedBytes> bytes, uint64_t data_begin, size_t block_bytes)
     : file_(nullptr),
       bytes_(std::move(bytes)),
-      options_({.range = {0, kUnknown},
+      options_({.range = {0, kUnknownSize},
                 .data_begin = data_begin,
-                .size = kUnknown,
+                .size = kUnknownSize,
                 .block_bytes = block_bytes}) {
   Rewind();
 }
@@ -95,7 +95,7 @@ Status LineReader::Fill() {
   const std::span<char> space(buffer_.data() + filled_, wanted);
   STRATA_ASSIGN(const size_t read, Read(offset, std::as_writable_bytes(space)));
   filled_ += read;
-  if (read < wanted && options_.size == kUnknown) {
+  if (read < wanted && options_.size == kUnknownSize) {
     options_.size = offset + read;
   } else if (read < wanted) {
     return Failed(

@@ -37,6 +37,9 @@ struct Line {
   uint64_t offset = 0;    // of its first byte in the file
 };
 
+// As the size of what comes from standard input, or is still compressed.
+inline constexpr uint64_t kUnknownSize = UINT64_MAX;
+
 // One thread at a time.
 class LineReader {
  public:
@@ -45,7 +48,7 @@ class LineReader {
   struct Options {
     ByteRange range;
     uint64_t data_begin = 0;  // where the file's first line begins; a range may begin before it
-    uint64_t size = 0;        // of the file
+    uint64_t size = 0;        // of the file, or kUnknownSize
     size_t block_bytes = 1 << 20;
   };
 
@@ -72,8 +75,6 @@ class LineReader {
   uint64_t position() const { return buffer_begin_ + cursor_; }
 
  private:
-  static constexpr uint64_t kUnknown = UINT64_MAX;  // as options_.size, until the end was seen
-
   Result<bool> ReadLine(Line* line);
   Status Fill();
   Result<size_t> Read(uint64_t offset, std::span<std::byte> out);

@@ -39,7 +39,7 @@ Result<std::unique_ptr<SparseReader>> SparseReader::Open(Disk& disk,
   std::string advice;
   std::vector<OpenedText> texts;
   for (const std::string& path : paths) {
-    STRATA_ASSIGN(OpenedText text, OpenText(disk, path));
+    STRATA_ASSIGN(OpenedText text, OpenText(disk, path, options.check));
     STRATA_ASSIGN(const FirstLine first, ReadFirstLine(text, [&](std::string_view line) {
                     return IsSkippedSparseLine(line, *spec.sparse);
                   }));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/file/standard_input.h"
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/data/file_list.h"
@@ -242,6 +243,29 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
   return Status::Ok();
 }
 
+// Who reads data once can take it from standard input.
+Status CheckStandardInput(const Settings& settings, const JobConfig& job, const std::string& task) {
+  const auto is_input = [](const std::vector<std::string>& files) {
+    return std::ranges::any_of(files, IsStandardInput);
+  };
+  if (is_input(job.train_files)) {
+    return Wrong(settings, "data.train",
+                 "is -, standard input, which can be read once: training reads its data more than "
+                 "once; name a file");
+  }
+  if (!is_input(job.test_files)) return {};
+  if (settings.Text("model.kind") == "gbdt" || job.data.raw.has_value()) {
+    return Wrong(settings, "data.test",
+                 fmt::format("is -, standard input, which is for text and click models, not for "
+                             "{}: name a file",
+                             job.data.raw.has_value() ? "data.format = \"raw\"" : "boosted trees"));
+  }
+  if (task != "train") return {};
+  return Wrong(settings, "data.test",
+               "is -, standard input, which can be read once: training measures on its data more "
+               "than once; name a file, or none");
+}
+
 Status FindFilesOf(Disk& disk, const JobConfig& job, const char* key,
                    std::vector<std::string>* names) {
   Result<std::vector<std::string>> files = FindDataFiles(disk, *names);
@@ -283,6 +307,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   }
   job.seed = static_cast<uint64_t>(settings.Int("job.seed"));
   STRATA_TRY(ReadDataSettings(settings, &job));
+  STRATA_TRY(CheckStandardInput(settings, job, task));
   job.model_path = JobPath(settings, "output.model", file);
   job.predictions_path = JobPath(settings, "output.predictions", file);
   if (settings.Text("model.kind") == "gbdt") {

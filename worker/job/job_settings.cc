@@ -89,7 +89,9 @@ constexpr Setting kJobRows[] = {
         "the job file; on the command line, to the working directory. Boosted trees read one "
         "file."),
     Row("data.test", kTextOrList, "",
-        "Files of rows to evaluate and to predict, named as those of data.train."),
+        "Files of rows to evaluate and to predict, named as those of data.train. -: standard "
+        "input, "
+        "which one worker evaluates or predicts."),
     Choice(
         "data.format", "csv|criteo|libffm|libsvm|raw", "csv",
         "How the files are written: csv, a row a line, as the settings below say; criteo, "

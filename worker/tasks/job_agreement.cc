@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file/standard_input.h"
 #include "storage/optimizer_fields.h"
 #include "worker/ctr/agree.h"
 
@@ -19,6 +20,7 @@ Status AddSizes(Disk& disk, const JobConfig& job, const char* key,
                 const std::vector<std::string>& paths, std::string* text) {
   if (paths.size() > 1) *text += fmt::format("files of {} = {}\n", key, paths.size());
   for (const std::string& path : paths) {
+    if (IsStandardInput(path)) continue;
     const Result<std::unique_ptr<File>> file = disk.OpenToRead(path);
     STRATA_TRY(WrongPath(job, key, file.status()));
     const Result<uint64_t> size = (*file)->Size();

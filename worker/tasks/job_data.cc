@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/file/standard_input.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "worker/ctr/agree.h"
@@ -200,6 +201,14 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
 
 Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group) {
   if (job.test_files.empty()) return {};
+  if (IsStandardInput(job.test_files[0])) {  // what was read to try would be gone
+    if (group.world() == 1) return {};
+    return WrongPath(
+        job, "data.test",
+        Invalid(fmt::format("is -, standard input, which one worker reads, but there are {}: "
+                            "expected files, or one worker",
+                            group.world())));
+  }
   if (job.data.raw.has_value()) {
     return TryRaw(disk, job, {.share = ShareOf(group), .labels_required = labels_required});
   }
@@ -211,13 +220,18 @@ Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Gro
 
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
-                                              bool labels_required, const Group& group) {
+                                              bool labels_required, const Group& group,
+                                              const std::function<Status()>& check) {
+  if (!job.test_files.empty() && IsStandardInput(job.test_files[0])) {
+    Log(LogLevel::kInfo, "data.test is standard input: rows are read until it ends");
+  }
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
                 OpenBatches(disk, job, "data.test", job.test_files,
                             {.share = ShareOf(group),
                              .labels_required = labels_required,
                              .keep_bad_rows = !labels_required,
-                             .log_bad_lines = labels_required},
+                             .log_bad_lines = labels_required,
+                             .check = check},
                             features));
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), Network::kScoreBatch, kBatchesAhead));

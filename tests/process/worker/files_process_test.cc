@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -96,6 +98,13 @@ class DataFiles : public testing::Test {
     if (!arguments[0].starts_with("--job")) arguments.insert(arguments.begin(), "--job=job.toml");
     return RunProcess(ProgramPath("strata-worker"),
                       {.arguments = std::move(arguments), .folder = folder_.path()});
+  }
+  // The same with bytes on standard input.
+  ProcessResult RunOn(const std::string& input, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "--job=job.toml");
+    return RunProcess(
+        ProgramPath("strata-worker"),
+        {.arguments = std::move(arguments), .folder = folder_.path(), .input = input});
   }
   // The bytes of the model that a run leaves.
   std::string ModelOf(const std::vector<std::string>& arguments) const {
@@ -246,6 +255,72 @@ TEST_F(DataFiles, RawRecordsTrainEvaluateAndPredict) {
     EXPECT_EQ(run.end.code, 2) << text << "\n" << run.errors;
     EXPECT_THAT(run.errors, HasSubstr(text));
   }
+}
+
+TEST_F(DataFiles, StandardInputIsEvaluatedAndPredicted) {
+  ModelOf({"train.epochs=1"});
+  const std::string rows = ReadWholeFile(folder_.File("all.csv"));
+  const std::string expected = PredictionsOf({"data.test=all.csv"});
+  std::string many;  // more than what is kept of the beginning
+  while (many.size() < (9 << 20)) many += rows;
+  Write("many.csv", many);
+  const std::string of_many = PredictionsOf({"data.test=many.csv"});
+  const auto predict = [&](const std::string& input) {
+    const ProcessResult run =
+        RunOn(input, {"--task=predict", "data.test=-", "output.predictions=-"});
+    EXPECT_EQ(run.end.code, 0) << run.errors;
+    return run.output;
+  };
+  EXPECT_TRUE(predict(rows) == expected);
+  EXPECT_TRUE(predict(Gzip(rows)) == expected);
+  EXPECT_TRUE(predict(Zstd(rows.substr(0, 1000)) + Zstd(rows.substr(1000))) == expected);
+  EXPECT_TRUE(predict(many) == of_many);
+  EXPECT_TRUE(predict(Gzip(many)) == of_many);
+  const auto metrics = [&](const ProcessResult& run) {
+    EXPECT_EQ(run.end.code, 0) << run.errors;
+    return nlohmann::json::parse(Lines(run.output).back())["metrics"];
+  };
+  EXPECT_EQ(metrics(RunOn(rows, {"--task=evaluate", "data.test=-", "--json"})),
+            metrics(Run({"--job=job.toml", "--task=evaluate", "--json"})));
+
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"data.train=-"}, "data.train is -, standard input, which can be read once"},
+      {{"data.test=-"}, "data.test is -, standard input, which can be read once: training"},
+      {{"--task=predict", "data.test=all.csv,-"}, "- is standard input: expected it alone"},
+      {{"--job=trees.toml", "--task=predict", "data.test=-"}, "not for boosted trees: name a file"},
+  };
+  for (const auto& [arguments, text] : cases) {
+    const ProcessResult run = RunOn(rows, arguments);
+    EXPECT_EQ(run.end.code, 2) << text << "\n" << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr(text));
+  }
+  const std::pair<std::string, std::string> inputs[] = {
+      {"", "data.test: standard input: the file is empty"},
+      {"1,2\n", "standard input:1: 2 columns, expected 4"},
+      {Gzip(rows).substr(0, 500), "standard input: byte 500 of the file, which is compressed"},
+      {std::string(5000, '\x01'), "data.test: standard input: expected rows as text"},
+  };
+  for (const auto& [input, text] : inputs) {
+    const ProcessResult run = RunOn(input, {"--task=evaluate", "data.test=-"});
+    EXPECT_EQ(run.end.code, 2) << text << "\n" << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr(text));
+  }
+}
+
+// A signal ends the wait for a pipe that gives nothing.
+TEST_F(DataFiles, ASignalEndsAWorkerThatWaitsForStandardInput) {
+  ModelOf({"train.epochs=1"});
+  ASSERT_EQ(mkfifo(folder_.File("fifo").c_str(), 0600), 0);
+  Process worker("/bin/bash", {.arguments = {"-c", "exec 3<>fifo; exec \"$0\" \"$@\" <&3",
+                                             ProgramPath("strata-worker"), "--job=job.toml",
+                                             "--task=predict", "data.test=-"},
+                               .folder = folder_.path()});
+  ASSERT_TRUE(worker.WaitForErrors("data.test is standard input"));
+  worker.Signal(SIGTERM);
+  const auto end = worker.Wait(20 * kSecond);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_NE(end->code, 0);
+  EXPECT_THAT(worker.Errors(), HasSubstr("stopped by"));
 }
 
 TEST_F(DataFiles, MistakesEndWithExitCode2AndSayWhatToDo) {
