@@ -101,7 +101,8 @@ TimeNs Settings::Duration(std::string_view key) const {
   return std::get<int64_t>(impl_->Find(key, {SettingType::kDuration}).value);
 }
 const std::vector<std::string>& Settings::TextList(std::string_view key) const {
-  return std::get<std::vector<std::string>>(impl_->Find(key, {SettingType::kTextList}).value);
+  return std::get<std::vector<std::string>>(
+      impl_->Find(key, {SettingType::kTextList, SettingType::kTextOrList}).value);
 }
 const std::vector<int64_t>& Settings::IntList(std::string_view key) const {
   return std::get<std::vector<int64_t>>(impl_->Find(key, {SettingType::kIntList}).value);

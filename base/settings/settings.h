@@ -23,10 +23,11 @@ enum class SettingType : uint8_t {
   kInt,    // bounds: min, max
   kFloat,  // bounds: min, max
   kText,
-  kChoice,    // one of `choices`, "a|b|c"
-  kBytes,     // "64MiB", "1.5GiB", or a plain count; bounds in bytes
-  kDuration,  // "500ms", "10s", "2min"; bounds in nanoseconds
-  kTextList,  // TOML array of strings; on a flag: comma-separated
+  kChoice,      // one of `choices`, "a|b|c"
+  kBytes,       // "64MiB", "1.5GiB", or a plain count; bounds in bytes
+  kDuration,    // "500ms", "10s", "2min"; bounds in nanoseconds
+  kTextList,    // TOML array of strings; on a flag: comma-separated
+  kTextOrList,  // TOML string, which is a list of one, or array; on a flag: comma-separated
   kIntList,
 };
 
@@ -89,6 +90,7 @@ class Settings {
   const std::string& Text(std::string_view key) const;  // kText and kChoice
   uint64_t Bytes(std::string_view key) const;
   TimeNs Duration(std::string_view key) const;
+  // kTextList and kTextOrList
   const std::vector<std::string>& TextList(std::string_view key) const;
   const std::vector<int64_t>& IntList(std::string_view key) const;
 

@@ -54,6 +54,8 @@ std::string_view TypeName(SettingType type) {
       return "duration";
     case SettingType::kTextList:
       return "list of texts";
+    case SettingType::kTextOrList:
+      return "text or list of texts";
     case SettingType::kIntList:
       return "list of integers";
   }
@@ -77,6 +79,7 @@ std::string_view Placeholder(SettingType type) {
     case SettingType::kDuration:
       return "=TIME";
     case SettingType::kTextList:
+    case SettingType::kTextOrList:
       return "=A,B,...";
     case SettingType::kIntList:
       return "=N,N,...";

@@ -66,6 +66,13 @@ bool ReadList(const toml::node& node, std::vector<T>* out) {
   return true;
 }
 
+// The list that a single text stands for: an empty one for an empty text.
+SettingValue ListOfText(const std::string& text) {
+  std::vector<std::string> list;
+  if (!text.empty()) list.push_back(text);
+  return list;
+}
+
 Result<SettingValue> ReadNode(const Setting& row, const toml::node& node) {
   const std::string found = DescribeFound(node);
   SettingValue value;
@@ -97,6 +104,11 @@ Result<SettingValue> ReadNode(const Setting& row, const toml::node& node) {
       if (integer == nullptr) return SettingMismatch(row, found);
       return ParseSettingValue(row, fmt::format("{}", integer->get()));
     case SettingType::kTextList:
+      if (!ReadList<std::string>(node, &texts)) return SettingMismatch(row, found);
+      value = std::move(texts);
+      break;
+    case SettingType::kTextOrList:
+      if (text != nullptr) return ListOfText(text->get());
       if (!ReadList<std::string>(node, &texts)) return SettingMismatch(row, found);
       value = std::move(texts);
       break;

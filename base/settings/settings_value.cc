@@ -191,7 +191,8 @@ Result<SettingValue> ParseByType(const Setting& setting, std::string_view text) 
       if (!duration.ok()) return mismatch;
       return SettingValue(*duration);
     }
-    case SettingType::kTextList: {
+    case SettingType::kTextList:
+    case SettingType::kTextOrList: {
       std::vector<std::string> items;
       if (!SplitList(text, &items)) return mismatch;
       return SettingValue(std::move(items));
@@ -217,6 +218,7 @@ Status CheckSettingValue(const Setting& setting, const SettingValue& value,
     case SettingType::kBool:
     case SettingType::kText:
     case SettingType::kTextList:
+    case SettingType::kTextOrList:
       break;
     case SettingType::kInt:
     case SettingType::kDuration:
@@ -270,6 +272,8 @@ std::string DescribeExpected(const Setting& setting) {
       return "a duration (such as 500ms, 10s, 2min)" + bounds;
     case SettingType::kTextList:
       return "a list of texts";
+    case SettingType::kTextOrList:
+      return "a text or a list of texts";
     case SettingType::kIntList:
       return "a list of integers" + bounds;
   }

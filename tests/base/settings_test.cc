@@ -56,6 +56,7 @@ constexpr Setting kRows[] = {
      .type = SettingType::kTextList,
      .default_value = "[\"a\", \"b\"]",
      .help = "Files."},
+    {.key = "data", .type = SettingType::kTextOrList, .help = "Data."},
     {.key = "rank",
      .type = SettingType::kInt,
      .default_value = "-1",
@@ -228,6 +229,30 @@ TEST(SettingsTest, SetReadsTextByType) {
   EXPECT_EQ(settings.Int("server.lanes"), 7);
   EXPECT_EQ(settings.Set("server.lanse", "7", "argument 2").message(),
             "argument 2: unknown key 'server.lanse'; did you mean 'server.lanes'?");
+}
+
+TEST(SettingsTest, ATextMayStandForAListOfOne) {
+  const std::pair<const char*, std::vector<std::string>> good[] = {
+      {"data = \"a,b\"", {"a,b"}},
+      {"data = [\"a\", \"b\"]", {"a", "b"}},
+      {"data = \"\"", {}},
+      {"data = []", {}},
+      {"data = [\"\"]", {""}}};
+  for (const auto& [text, list] : good) {
+    Settings settings(kTable);
+    ASSERT_TRUE(settings.LoadToml(text, "cluster.toml").ok()) << text;
+    EXPECT_EQ(settings.TextList("data"), list) << text;
+    EXPECT_TRUE(settings.IsSet("data"));
+  }
+  for (const char* bad : {"data = 1", "data = [1]", "data = [\"a\", 2]", "data = true"}) {
+    EXPECT_THAT(LoadMessage(bad), HasSubstr("data must be a text or a list of texts; found"));
+  }
+  Settings settings(kTable);
+  EXPECT_TRUE(settings.TextList("data").empty());
+  ASSERT_TRUE(settings.Set("data", "a,b", "--data").ok());
+  EXPECT_THAT(settings.TextList("data"), ElementsAre("a", "b"));
+  ASSERT_TRUE(settings.Set("data", "", "--data").ok());
+  EXPECT_TRUE(settings.TextList("data").empty());
 }
 
 TEST(SettingsTest, CopiesAreIndependent) {

@@ -108,6 +108,7 @@ ONLY_IN = [
     (r"<xxh", ["base/xxh3.h"]),
     (r"<sodium\.h", ["base", "cluster/link", "ps/net", "tests"]),
     (r"<(dnnl|oneapi)", ["kernels/dense", "worker/ctr", "tests"]),
+    (r"<(zlib|zstd|zstd_errors)\.h", ["worker/data", "tests"]),
     (r"<openssl/", ["cluster/tls", "tests"]),
     (r"<CLI/", ["base/cli", "tools", "bench", "tests"]),
     (r"<hiredis/", ["bench"]),

@@ -211,5 +211,64 @@ TEST(SparseJob, AFactorizationMachineOfOneSlotIsWarnedOf) {
   EXPECT_THAT(warnings("libffm", "fm"), testing::IsEmpty());
 }
 
+RawLayout LayoutOf(const std::string& settings) {
+  const auto job = ParseJob("[data]\nformat = \"raw\"\n" + settings, "job.toml", {});
+  EXPECT_TRUE(job.ok()) << job.status().ToString();
+  return job.ok() ? *job->data.raw : RawLayout();
+}
+
+TEST(RawJob, SettingsSayWhatARecordIs) {
+  const RawLayout criteo = LayoutOf("raw_dense = 13\nraw_slots = 26\n");
+  EXPECT_EQ(criteo.record_bytes(), 160U);
+  EXPECT_EQ(criteo.label, RawNumber::kFloat);
+  EXPECT_EQ(criteo.dense, RawNumber::kFloat);
+  EXPECT_THAT(criteo.slot_keys, testing::Each(1));
+  const RawLayout ints = LayoutOf("raw_dense = 13\nraw_slots = 26\nraw_dense_type = \"int\"\n");
+  EXPECT_EQ(ints.label, RawNumber::kInt);
+  EXPECT_EQ(ints.dense, RawNumber::kInt);
+  const RawLayout mlperf = LayoutOf(
+      "raw_dense = 13\nraw_label_type = \"int\"\nraw_keys = [3,2,1,2,6,1,1,1,1,7,3,8,1,6,9,5,1,1,"
+      "1,12,100,27,10,3,1,1]\n");
+  EXPECT_EQ(mlperf.record_bytes(), 912U);
+  EXPECT_EQ(mlperf.label, RawNumber::kInt);
+  EXPECT_EQ(mlperf.dense, RawNumber::kFloat);
+  const auto job = ParseJob("[data]\nformat = \"raw\"\nraw_dense = 2\nraw_slots = 3\n", "j", {});
+  EXPECT_EQ(job->data.features.size(), 5U);
+}
+
+TEST(RawJob, MistakesSayWhatAndWhatToDo) {
+  const std::string good = "[data]\nformat = \"raw\"\nraw_slots = 2\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"[data]\nformat = \"raw\"\nraw_dense = 13\n", "data.raw_slots is 0: expected the number"},
+      {good + "raw_keys = [1, 2, 3]\n",
+       "job.toml:4:1: data.raw_keys has 3 numbers, and data.raw_slots is 2: expected a number for"},
+      {good + "raw_keys = [1, 0]\n", "data.raw_keys must be a list of integers from 1 to 65536"},
+      {"[data]\nformat = \"raw\"\nraw_keys = "
+       "[65536,65536,65536,65536,65536,65536,65536,65536,65536,"
+       "65536,65536,65536,65536,65536,65536,65536,65536]\n",
+       "expected at most 65536 and 1048576"},
+      {good + "raw_dense_type = \"double\"\n", "data.raw_dense_type must be one of float, int"},
+      {good + "raw_dense = -1\n", "data.raw_dense must be an integer from 0 to 65536"},
+      {good + "label = \"y\"\n", "data.label contradicts data.format = \"raw\", whose records"},
+      {good + "columns = [\"y\"]\n", "data.columns contradicts data.format = \"raw\""},
+      {good + "label_positive = [\"1\"]\n",
+       "data.label_positive contradicts data.format = \"raw\""},
+      {good + "bad_share_max = 0.5\n", "data.bad_share_max has no effect on data.format = \"raw\""},
+      {good + "[[feature]]\ncolumns = [\"x\"]\n", "[[feature]] contradicts data.format = \"raw\""},
+      {good + "[model]\nkind = \"gbdt\"\n", "= \"raw\" is for click models: trees read"},
+      {good + "[output]\ndictionary = true\nmodel = \"m\"\n",
+       "output.dictionary is for columns of texts"},
+      {"[data]\nformat = \"criteo\"\nraw_dense = 13\n",
+       "job.toml:3:1: data.raw_dense is for data.format = \"raw\"; the job's is \"criteo\""},
+      {"[data]\nformat = \"libffm\"\nraw_keys = [1]\n",
+       "data.raw_keys is for data.format = \"raw\""},
+  };
+  for (const auto& [text, expected] : cases) {
+    const Status status = ParseJob(text, "job.toml", {}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << text;
+    EXPECT_THAT(status.message(), HasSubstr(expected)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace strata

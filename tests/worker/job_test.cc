@@ -97,8 +97,8 @@ TEST(Job, ReadsEverything) {
   EXPECT_EQ(job->file, "dir/job.toml");
   EXPECT_EQ(job->name, "clicks");
   EXPECT_EQ(job->seed, 9U);
-  EXPECT_EQ(job->train_path, "dir/train.csv");
-  EXPECT_EQ(job->test_path, "/data/test.csv");
+  EXPECT_THAT(job->train_files, ElementsAre("dir/train.csv"));
+  EXPECT_THAT(job->test_files, ElementsAre("/data/test.csv"));
   EXPECT_EQ(job->data.format.delimiter, '\t');
   EXPECT_FALSE(job->data.format.header);
   EXPECT_THAT(job->data.format.columns, ElementsAre("age", "city", "w", "id", "y"));
@@ -148,7 +148,7 @@ TEST(Job, OverridesWinAndAreRelativeToTheWorkingDirectory) {
   EXPECT_EQ(job->model, ModelKind::kLogistic);
   EXPECT_EQ(job->embedding_dim, 0U);
   EXPECT_TRUE(job->hidden.empty());
-  EXPECT_EQ(job->train_path, "mine.csv");
+  EXPECT_THAT(job->train_files, ElementsAre("mine.csv"));
   EXPECT_EQ(job->epochs, 7U);
   for (const char* bad : {"train.epochs", "train.epoch=1", "train.epochs=x"}) {
     EXPECT_EQ(ParseJob(kJob, "j", std::vector<std::string>{bad}).status().code(),
@@ -373,7 +373,7 @@ TEST(Job, HeaderLeavesColumnsToTheData) {
   const Result<JobConfig> job = ParseJob(text, "job.toml", {});
   ASSERT_TRUE(job.ok()) << job.status().ToString();
   EXPECT_TRUE(job->data.format.header);
-  EXPECT_EQ(job->train_path, "train.csv");
+  EXPECT_THAT(job->train_files, ElementsAre("train.csv"));
 }
 
 TEST(Job, EmptyJobSaysWhatIsMissing) {

@@ -54,8 +54,20 @@ class TextDisk : public Disk {
   Status Remove(const std::string&) override { return Failed("read-only"); }
   Status GiveBackReserve(const std::string&) override { return Failed("read-only"); }
   Status MakeFolder(const std::string&) override { return Failed("read-only"); }
-  Result<std::vector<std::string>> List(const std::string&) override {
-    return Failed("no folders");
+  // Folders are what the names of files say.
+  Result<std::vector<std::string>> List(const std::string& folder) override {
+    std::string begin = folder == "." ? "" : folder;
+    if (!begin.empty() && begin.back() != '/') begin += '/';
+    std::vector<std::string> names;
+    for (const auto& [path, text] : files) {
+      if (!path.starts_with(begin)) continue;
+      const std::string name =
+          path.substr(begin.size(), path.find('/', begin.size()) - begin.size());
+      if (names.empty() || names.back() != name) names.push_back(name);
+    }
+    if (names.empty()) return NotFound(folder + ": no such folder");
+    std::ranges::sort(names);
+    return names;
   }
   Status SyncFolder(const std::string&) override { return Failed("read-only"); }
 };

@@ -50,6 +50,8 @@ set(STRATA_MODULE_PkgConfig::ZMQ libzmq)
 set(STRATA_MODULE_PkgConfig::XXHASH libxxhash)
 set(STRATA_MODULE_PkgConfig::ROCKSDB rocksdb)
 set(STRATA_MODULE_PkgConfig::SODIUM libsodium)
+set(STRATA_MODULE_PkgConfig::ZSTD libzstd)
+set(STRATA_MODULE_ZLIB::ZLIB zlib)
 set(STRATA_MODULE_CUDA::cudart_static "")  # below
 set(STRATA_MODULE_CUDA::cublasLt "")
 set(STRATA_MODULE_Boost::headers "")

@@ -7,8 +7,8 @@ readonly build_packages=(
   build-essential ccache cmake mold ninja-build pkg-config python3
   cppzmq-dev libboost1.81-dev libboost-context1.81-dev libcli11-dev libdnnl-dev libfmt-dev libgflags-dev libgmock-dev
   libgtest-dev libprotobuf-dev librocksdb-dev libsodium-dev libspdlog-dev libssl-dev
-  libtomlplusplus-dev libxxhash-dev libzmq3-dev nlohmann-json3-dev ocl-icd-opencl-dev prometheus-cpp-dev
-  protobuf-compiler python3-xxhash python3-zmq
+  libtomlplusplus-dev libxxhash-dev libzmq3-dev libzstd-dev nlohmann-json3-dev ocl-icd-opencl-dev prometheus-cpp-dev
+  protobuf-compiler python3-xxhash python3-zmq zlib1g-dev
 )
 # clang 16: the first of Debian's that knows std::source_location.
 readonly lint_packages=(clang-format-14 clang-tidy-16 git)

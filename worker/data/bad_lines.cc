@@ -12,9 +12,9 @@ std::string LinePlace(const std::string& path, uint64_t offset, uint64_t line_nu
                           : fmt::format("{}: line at byte {}", path, offset);
 }
 
-std::string BadLines::Add(uint64_t offset, uint64_t line_number, const std::string& reason) {
+std::string BadLines::Add(const std::string& place, const std::string& reason) {
   ++count_;
-  std::string text = fmt::format("{}: {}", LinePlace(path_, offset, line_number), reason);
+  std::string text = fmt::format("{}: {}", place, reason);
   if (examples_.size() < kShownMax) examples_.push_back(text);
   return text;
 }
@@ -25,7 +25,7 @@ void BadLines::LogExamples() const {
   }
   if (count_ > examples_.size()) {
     Log(LogLevel::kWarning, "data: {}: {} cannot be read and are left out; the first {} are above",
-        path_, Counted(count_, "line"), examples_.size());
+        files_, Counted(count_, "line"), examples_.size());
   }
 }
 
@@ -36,7 +36,7 @@ Status BadLines::Check(uint64_t lines_read, uint64_t lines_expected) const {
   std::string text = fmt::format(
       "{}: {} of the first {} lines cannot be read; at most {:g} % of a file may be bad. {} The "
       "first:",
-      path_, count_, lines_read, share_max_ * 100,
+      files_, count_, lines_read, share_max_ * 100,
       !advice_.empty() ? advice_
                        : "Correct the file, its description in [data] of the job file, or "
                          "data.bad_share_max.");

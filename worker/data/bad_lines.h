@@ -1,4 +1,4 @@
-// BadLines: counts the lines of a file that could not be read, shows the first, and says when there
+// BadLines: counts the lines of files that could not be read, shows the first, and says when there
 // are too many.
 #pragma once
 
@@ -18,12 +18,12 @@ class BadLines {
  public:
   static constexpr size_t kShownMax = 10;
 
-  // `share_max` is the share of bad lines above which a file is no good.
-  BadLines(std::string path, double share_max) : path_(std::move(path)), share_max_(share_max) {}
+  // `files` names what is read, for messages. `share_max` is the share of bad lines above which it
+  // is no good.
+  BadLines(std::string files, double share_max) : files_(std::move(files)), share_max_(share_max) {}
 
-  // Counts a line. `line_number` begins with 1; 0: unknown. Returns the reason with the line's
-  // place: "rows.csv:7: 3 columns, expected 4".
-  std::string Add(uint64_t offset, uint64_t line_number, const std::string& reason);
+  // Counts a line. Returns the reason with the line's place: "rows.csv:7: 3 columns, expected 4".
+  std::string Add(const std::string& place, const std::string& reason);
 
   // Warns of the first kShownMax, and says how many there are: for a file that is good enough,
   // whose Check does not show them.
@@ -42,7 +42,7 @@ class BadLines {
   uint64_t count() const { return count_; }
 
  private:
-  std::string path_;
+  std::string files_;
   double share_max_;
   std::string advice_;
   uint64_t count_ = 0;

@@ -116,49 +116,100 @@ bool LooksLikeData(const std::vector<std::string>& columns, const DataSpec& spec
          std::ranges::none_of(columns, [&](const auto& text) { return Contains(used, text); });
 }
 
-}  // namespace
+// A file and what its first line says.
+struct OpenedCsv {
+  OpenedText text;
+  std::vector<std::string> columns;
+  std::string where;   // the columns are named
+  std::string advice;  // "": the first line fits the job
+};
 
-Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk, const std::string& path,
-                                                   const DataSpec& spec,
-                                                   const TextOptions& options) {
-  STRATA_ASSIGN(OpenedText text, OpenText(disk, path));
-  STRATA_ASSIGN(const FirstLine first, ReadFirstLine(text, [&](std::string_view line) {
+Result<OpenedCsv> OpenCsv(Disk& disk, const std::string& name, const DataSpec& spec,
+                          const TextOptions& options) {
+  OpenedCsv csv;
+  STRATA_ASSIGN(csv.text, OpenText(disk, name, options.check));
+  const std::string& path = csv.text.path;
+  const bool labels_required = options.labels_required;
+  STRATA_ASSIGN(const FirstLine first, ReadFirstLine(csv.text, [&](std::string_view line) {
                   return IsSkipped(line, spec.format);
                 }));
-  const std::string advice = AdviceFor(first.text, spec, options.labels_required);
-  std::vector<std::string> columns = spec.format.columns;
-  if (!options.labels_required && LacksLabel(first.text, spec.format)) {
-    columns.erase(columns.begin());
+  csv.advice = AdviceFor(first.text, spec, labels_required);
+  csv.columns = spec.format.columns;
+  csv.where = path;
+  if (!labels_required && LacksLabel(first.text, spec.format)) {
+    csv.columns.erase(csv.columns.begin());
   }
-  std::string where = path;
-  if (spec.format.header) {
-    Result<std::vector<std::string>> header = ReadHeader(first, spec.format);
-    if (!header.ok()) return WithAdvice(header.status().Prefixed(path), advice);
-    columns = std::move(header).value();
-    where = fmt::format("{}:{}", path, first.number);
-    if (advice.empty() && LooksLikeData(columns, spec)) {
-      return Invalid(
-          fmt::format("{}: expected the names of columns, found '{}', which looks like a row of "
-                      "data: set data.header = false, and list the names in data.columns",
-                      where, ShownBytes(first.text)));
-    }
-    text.rows_begin = first.end;
-    text.first_line = first.number + 1;
+  if (!spec.format.header) return csv;
+  Result<std::vector<std::string>> header = ReadHeader(first, spec.format);
+  if (!header.ok()) return WithAdvice(header.status().Prefixed(path), csv.advice);
+  csv.columns = std::move(header).value();
+  csv.where = fmt::format("{}:{}", path, first.number);
+  if (csv.advice.empty() && LooksLikeData(csv.columns, spec)) {
+    return Invalid(
+        fmt::format("{}: expected the names of columns, found '{}', which looks like a row of "
+                    "data: set data.header = false, and list the names in data.columns",
+                    csv.where, ShownBytes(first.text)));
   }
-  Result<ColumnPlan> plan = PlanColumns(columns, spec, where, options.labels_required);
-  if (!plan.ok()) return WithAdvice(plan.status(), advice);
+  csv.text.rows_begin = first.end;
+  csv.text.first_line = first.number + 1;
+  return csv;
+}
+
+// All files have the columns of the first one.
+Status CheckSameColumns(const OpenedCsv& csv, const OpenedCsv& first, const CsvFormat& format) {
+  if (csv.columns == first.columns) return {};
+  if (!format.header) {
+    const auto fields = [](const OpenedCsv& of) { return Counted(of.columns.size(), "field"); };
+    return Invalid(fmt::format(
+        "{}: the first line has {}, and {} that of {}: expected that all files of a job have "
+        "labels, or none of them has",
+        csv.where, fields(csv), fields(first), first.where));
+  }
+  const auto [here, there] = std::ranges::mismatch(csv.columns, first.columns);
+  const auto name = [](const std::vector<std::string>& columns, auto at) {
+    return at == columns.end() ? std::string("nothing more") : "'" + ShownBytes(*at) + "'";
+  };
+  return Invalid(
+      fmt::format("{}: column {} of the header is {}, expected {}, as {} has it: all files of a "
+                  "job must have the same header",
+                  csv.where, here - csv.columns.begin() + 1, name(csv.columns, here),
+                  name(first.columns, there), first.where));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk,
+                                                   const std::vector<std::string>& paths,
+                                                   const DataSpec& spec,
+                                                   const TextOptions& options) {
+  STRATA_CHECK(!paths.empty());
+  STRATA_ASSIGN(OpenedCsv first, OpenCsv(disk, paths[0], spec, options));
+  Result<ColumnPlan> plan = PlanColumns(first.columns, spec, first.where, options.labels_required);
+  if (!plan.ok()) return WithAdvice(plan.status(), first.advice);
+  std::string advice = first.advice;
+  std::vector<OpenedText> texts;
+  for (size_t i = 1; i < paths.size(); ++i) {
+    STRATA_ASSIGN(OpenedCsv csv, OpenCsv(disk, paths[i], spec, options));
+    const Status same = CheckSameColumns(csv, first, spec.format);
+    if (!same.ok()) return WithAdvice(same, csv.advice);
+    if (advice.empty() && !csv.advice.empty()) advice = fmt::format("{}: {}", paths[i], csv.advice);
+    csv.text.file.reset();
+    texts.push_back(std::move(csv.text));
+  }
+  if (!texts.empty()) first.text.file.reset();
+  texts.insert(texts.begin(), std::move(first.text));
   std::unique_ptr<CsvReader> reader(
-      new CsvReader(std::move(text), spec, std::move(plan).value(), options));
+      new CsvReader(disk, std::move(texts), spec, std::move(plan).value(), options));
   if (!spec.format.header) reader->lines_.SetAdvice(advice);
   return reader;
 }
 
-CsvReader::CsvReader(OpenedText text, const DataSpec& spec, ColumnPlan plan,
-                     const TextOptions& options)
+CsvReader::CsvReader(Disk& disk, std::vector<OpenedText> texts, const DataSpec& spec,
+                     ColumnPlan plan, const TextOptions& options)
     : spec_(spec),
       plan_(std::move(plan)),
       options_(options),
-      lines_(std::move(text), spec.format.bad_share_max, options),
+      lines_(disk, std::move(texts), spec.format.bad_share_max, options),
       numbers_(plan_.names.size(), std::nan("")) {}
 
 Result<bool> CsvReader::Next(DataRow* row) {
@@ -179,7 +230,7 @@ Result<bool> CsvReader::Next(DataRow* row) {
 
 std::string CsvReader::ReadRow(const Line& line, DataRow* row) {
   const CsvFormat& format = spec_.format;
-  row->offset = line.offset;
+  row->offset = lines_.IdOf(line);
   if (line.text.starts_with(kByteOrderMark)) return HiddenLook(line.text);
   const char* why = SplitCsvLine(line.text, format.delimiter, format.trim, &fields_);
   if (why != nullptr) return why;

@@ -1,4 +1,4 @@
-// CsvReader: the checked rows of one rank's share of a CSV file.
+// CsvReader: the checked rows of one rank's share of CSV files.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,27 @@ namespace strata {
 // One thread at a time.
 class CsvReader : public RowReader {
  public:
-  // Opens the file, reads its header where the spec says that it has one, and matches columns.
+  // Opens at least one file, reads its header where the spec says that it has one, and matches
+  // columns. The rows are those of the files one after another. The disk outlives the reader.
   // kNotFound: no such file. kInvalid: an empty file, one that is no text, or columns that do not
-  // match the spec.
-  static Result<std::unique_ptr<CsvReader>> Open(Disk& disk, const std::string& path,
+  // match the spec or those of the first file.
+  static Result<std::unique_ptr<CsvReader>> Open(Disk& disk, const std::vector<std::string>& paths,
                                                  const DataSpec& spec, const TextOptions& options);
+  // The same of one file.
+  static Result<std::unique_ptr<CsvReader>> Open(Disk& disk, const std::string& path,
+                                                 const DataSpec& spec, const TextOptions& options) {
+    return Open(disk, std::vector<std::string>{path}, spec, options);
+  }
 
   // The next good row, or with keep_bad_rows the next one. kInvalid when too many lines are bad: as
   // soon as that is certain, else at the end.
   Result<bool> Next(DataRow* row) override;
   void Rewind() override { lines_.Rewind(); }
+  void BeginEpoch(uint64_t epoch) override { lines_.BeginEpoch(epoch); }
 
   // From now on there is this share alone, from its first row; with `to_end`, what follows it, too.
-  void TakeShare(Share share, bool to_end) { lines_.TakeShare(share, to_end); }
+  // kInvalid: a part of a compressed file.
+  Status TakeShare(Share share, bool to_end) { return lines_.TakeShare(share, to_end); }
 
   const DataSpec& spec() const { return spec_; }
   const ColumnPlan& plan() const override { return plan_; }
@@ -41,7 +49,8 @@ class CsvReader : public RowReader {
   uint64_t bad_rows() const override { return lines_.bad_lines(); }
 
  private:
-  CsvReader(OpenedText text, const DataSpec& spec, ColumnPlan plan, const TextOptions& options);
+  CsvReader(Disk& disk, std::vector<OpenedText> texts, const DataSpec& spec, ColumnPlan plan,
+            const TextOptions& options);
 
   // Each returns "" or why the line is bad.
   std::string ReadRow(const Line& line, DataRow* row);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "strata/feature_spec.h"
+#include "worker/data/raw_layout.h"
 
 namespace strata {
 
@@ -31,6 +32,8 @@ enum class SparseFormat : uint8_t { kLibffm, kLibsvm };
 const char* SparseFormatName(SparseFormat format);
 
 struct DataSpec {
+  // Set: the rows are records of HugeCTR's raw format, and of the rest `features` alone counts.
+  std::optional<RawLayout> raw;
   CsvFormat format;
   // Set: the rows are sparse. There are no columns then; of `format` bad_share_max alone counts,
   // and of the rest the two lists of texts of the label.

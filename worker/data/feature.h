@@ -25,6 +25,9 @@ struct FittedFeature {
   double deviation = 1;  // kNumeric: likewise; 1 where all values are equal
   // kBucketised: ascending; value x is in bucket i when boundaries[i - 1] <= x < boundaries[i].
   std::vector<double> boundaries;
+  // A slot of raw records (raw_layout.h), which is kCategorical: how many keys it has. 0: it is
+  // none.
+  uint32_t raw_keys = 0;
 
   friend bool operator==(const FittedFeature&, const FittedFeature&) = default;
 };

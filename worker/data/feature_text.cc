@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "strata-features";
 constexpr int kVersion = 1;
+constexpr const char* kRawKind = "raw";  // of a slot of raw records
+constexpr uint32_t kRawKeysMax = 65536;
 
 Json ToJson(const FittedFeature& feature) {
   const FeatureSpec& spec = feature.spec;
@@ -32,6 +34,9 @@ Json ToJson(const FittedFeature& feature) {
     json["boundaries"] = feature.boundaries;
   } else if (!spec.keys_of.empty()) {
     json["keys_of"] = spec.keys_of;
+  } else if (feature.raw_keys > 0) {
+    json["kind"] = kRawKind;
+    json["keys"] = feature.raw_keys;
   }
   return json;
 }
@@ -99,6 +104,16 @@ Status ReadCategorical(const Json& json, FittedFeature* feature) {
   return {};
 }
 
+Result<uint32_t> ReadRawKeys(const Json& json) {
+  STRATA_TRY(CheckMembers(json, {"column", "kind", "keys"}));
+  const Json& keys = json["keys"];
+  if (keys.is_number_unsigned() && keys.get<uint64_t>() >= 1 &&
+      keys.get<uint64_t>() <= kRawKeysMax) {
+    return keys.get<uint32_t>();
+  }
+  return Corrupt(fmt::format("'keys' must be an integer from 1 to {}", kRawKeysMax));
+}
+
 Result<FittedFeature> FromJson(const Json& json) {
   if (!json.is_object() || !json.contains("column") || !json["column"].is_string() ||
       !json.contains("kind") || !json["kind"].is_string()) {
@@ -116,6 +131,9 @@ Result<FittedFeature> FromJson(const Json& json) {
   } else if (kind == FeatureKindName(FeatureKind::kCategorical)) {
     feature.spec.kind = FeatureKind::kCategorical;
     STRATA_TRY(ReadCategorical(json, &feature));
+  } else if (kind == kRawKind) {
+    feature.spec.kind = FeatureKind::kCategorical;
+    STRATA_ASSIGN(feature.raw_keys, ReadRawKeys(json));
   } else {
     return Corrupt(fmt::format("unknown kind '{}'", kind));
   }

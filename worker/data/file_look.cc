@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr size_t kHeadBytes = 4096;
 constexpr size_t kWordsLookedAt = 8;
 
 struct Look {
@@ -128,7 +127,11 @@ bool IsLabelAndPairs(std::string_view line, int colons) {
 Status CheckIsText(const File& file, const std::string& path, std::string_view expected) {
   char bytes[kHeadBytes];
   STRATA_ASSIGN(const size_t read, file.ReadAt(0, std::as_writable_bytes(std::span(bytes))));
-  const std::string_view look = BinaryLook({bytes, read});
+  return CheckIsText({bytes, read}, path, expected);
+}
+
+Status CheckIsText(std::string_view head, const std::string& path, std::string_view expected) {
+  const std::string_view look = BinaryLook(head);
   if (look.empty()) return {};
   return Invalid(fmt::format("{}: expected {}, found {}", path, expected, look));
 }
@@ -159,7 +162,12 @@ Status WithForeignLook(const Status& status, const File& file, const std::string
   if (status.code() != StatusCode::kInvalid) return status.Prefixed(path);
   char bytes[kHeadBytes];
   STRATA_ASSIGN(const size_t read, file.ReadAt(0, std::as_writable_bytes(std::span(bytes))));
-  const std::string_view head = WithoutByteOrderMark({bytes, read});
+  return WithForeignLook(status, {bytes, read}, path);
+}
+
+Status WithForeignLook(const Status& status, std::string_view head, const std::string& path) {
+  if (status.code() != StatusCode::kInvalid) return status.Prefixed(path);
+  head = WithoutByteOrderMark(head);
   const std::string look = ForeignTextLook(head.substr(0, head.find('\n')));
   return look.empty() ? status.Prefixed(path)
                       : Invalid(fmt::format("{}: looks like {}", path, look));

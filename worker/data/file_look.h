@@ -16,6 +16,10 @@ namespace strata {
 // expected, the kind of file and the step that helps. OK for texts, whatever they hold.
 Status CheckIsText(const File& file, const std::string& path,
                    std::string_view expected = "rows as text");
+// The same of a file whose first bytes are known, at least kHeadBytes of them if it has so many.
+Status CheckIsText(std::string_view head, const std::string& path,
+                   std::string_view expected = "rows as text");
+inline constexpr size_t kHeadBytes = 4096;
 
 // Whether a text's line looks like JSON, XML, HTML or libffm: which, and the step that helps.
 // Otherwise "".
@@ -24,6 +28,8 @@ std::string ForeignTextLook(std::string_view line);
 // An error of reading the file's lines, with the path in front. Where the file begins like JSON or
 // markup, which may have no lines, it says that instead.
 Status WithForeignLook(const Status& status, const File& file, const std::string& path);
+// The same of a file whose first bytes are known.
+Status WithForeignLook(const Status& status, std::string_view head, const std::string& path);
 
 // "" unless the text holds a byte order mark, or goes on after a carriage return, which old Macs
 // ended lines with: what to do.

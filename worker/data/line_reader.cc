@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace strata {
 
@@ -15,6 +16,16 @@ ByteRange RangeOf(uint64_t size, Share share) {
 }
 
 LineReader::LineReader(const File* file, const Options& options) : file_(file), options_(options) {
+  Rewind();
+}
+
+LineReader::LineReader(std::unique_ptr<DecodedBytes> bytes, uint64_t data_begin, size_t block_bytes)
+    : file_(nullptr),
+      bytes_(std::move(bytes)),
+      options_({.range = {0, kUnknownSize},
+                .data_begin = data_begin,
+                .size = kUnknownSize,
+                .block_bytes = block_bytes}) {
   Rewind();
 }
 
@@ -50,8 +61,8 @@ Result<bool> LineReader::ReadLine(Line* line) {
     const void* newline =
         left == searched ? nullptr : std::memchr(begin + searched, '\n', left - searched);
     if (newline == nullptr && left > kLineBytesMax) {
-      return Invalid(fmt::format("byte {}: a line above {} bytes: is this a text file with lines?",
-                                 position(), kLineBytesMax));
+      return Invalid(fmt::format("{}: a line above {} bytes: is this a text file with lines?",
+                                 Place(), kLineBytesMax));
     }
     const bool at_end = buffer_begin_ + filled_ >= options_.size;
     if (newline == nullptr && !at_end) {
@@ -82,18 +93,34 @@ Status LineReader::Fill() {
   cursor_ = 0;
   filled_ = left;
   const std::span<char> space(buffer_.data() + filled_, wanted);
-  STRATA_ASSIGN(const size_t read, file_->ReadAt(offset, std::as_writable_bytes(space)));
-  if (read < wanted) {
+  STRATA_ASSIGN(const size_t read, Read(offset, std::as_writable_bytes(space)));
+  filled_ += read;
+  if (read < wanted && options_.size == kUnknownSize) {
+    options_.size = offset + read;
+  } else if (read < wanted) {
     return Failed(
         fmt::format("the file ended at byte {}, but had {} bytes when it was opened: "
                     "do not change it while a job reads it",
                     offset + read, options_.size));
   }
-  filled_ += read;
   return Status::Ok();
 }
 
+Result<size_t> LineReader::Read(uint64_t offset, std::span<std::byte> out) {
+  return bytes_ != nullptr ? bytes_->ReadAt(offset, out) : file_->ReadAt(offset, out);
+}
+
+// Of the line that begins here. Bytes of a compressed file's text are of no use to people.
+std::string LineReader::Place() const {
+  return bytes_ != nullptr ? fmt::format("line {} of its text", lines_read_ + 1)
+                           : fmt::format("byte {}", position());
+}
+
 uint64_t LineReader::LinesEstimated() const {
+  if (bytes_ != nullptr) {
+    const double lines = static_cast<double>(lines_read_) / std::max(Progress(), 1e-9);
+    return std::max(lines_read_, static_cast<uint64_t>(lines));
+  }
   const uint64_t bytes = position() - start_;
   if (bytes == 0 || lines_read_ == 0 || options_.range.end <= start_) return lines_read_;
   const double bytes_a_line = static_cast<double>(bytes) / static_cast<double>(lines_read_);
@@ -102,6 +129,7 @@ uint64_t LineReader::LinesEstimated() const {
 }
 
 double LineReader::Progress() const {
+  if (bytes_ != nullptr) return position() >= options_.size ? 1 : bytes_->Progress();
   const ByteRange& range = options_.range;
   const uint64_t first = std::max(options_.data_begin, range.begin);
   if (range.end <= first || position() >= range.end) return 1;

@@ -6,11 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file/disk.h"
 #include "strata/status.h"
+#include "worker/data/compression.h"
 
 namespace strata {
 
@@ -33,6 +37,9 @@ struct Line {
   uint64_t offset = 0;    // of its first byte in the file
 };
 
+// As the size of what comes from standard input, or is still compressed.
+inline constexpr uint64_t kUnknownSize = UINT64_MAX;
+
 // One thread at a time.
 class LineReader {
  public:
@@ -41,15 +48,17 @@ class LineReader {
   struct Options {
     ByteRange range;
     uint64_t data_begin = 0;  // where the file's first line begins; a range may begin before it
-    uint64_t size = 0;        // of the file
+    uint64_t size = 0;        // of the file, or kUnknownSize
     size_t block_bytes = 1 << 20;
   };
 
   // The file outlives the reader.
   LineReader(const File* file, const Options& options);
+  // All lines of a compressed file, whose size nobody knows yet.
+  LineReader(std::unique_ptr<DecodedBytes> bytes, uint64_t data_begin, size_t block_bytes);
 
-  // False at the end. kInvalid: a line above kLineBytesMax; kFailed: the disk's error, or a file
-  // that became shorter.
+  // False at the end. kInvalid: a line above kLineBytesMax, or what DecodedBytes says; kFailed: the
+  // disk's error, or a file that became shorter.
   Result<bool> Next(Line* line);
 
   void Rewind();
@@ -62,12 +71,17 @@ class LineReader {
   // True when the range holds the file's first line, so that lines_read() counts the file's lines.
   bool from_start() const { return options_.range.begin <= options_.data_begin; }
 
- private:
+  // Of the first byte that has not been given as part of a line, in the text.
   uint64_t position() const { return buffer_begin_ + cursor_; }
+
+ private:
   Result<bool> ReadLine(Line* line);
   Status Fill();
+  Result<size_t> Read(uint64_t offset, std::span<std::byte> out);
+  std::string Place() const;
 
-  const File* file_;
+  const File* file_;  // null: what follows
+  std::unique_ptr<DecodedBytes> bytes_;
   Options options_;
   std::vector<char> buffer_;
   size_t filled_ = 0;          // bytes of the buffer that hold data

@@ -7,6 +7,7 @@
 
 #include "base/human_text.h"
 #include "worker/data/feature_key.h"
+#include "worker/data/raw_features.h"
 
 namespace strata {
 namespace {
@@ -21,6 +22,11 @@ uint64_t GroupOf(std::string_view text) {
 
 Result<std::unique_ptr<RowBatches>> RowBatches::Make(std::unique_ptr<CsvReader> reader,
                                                      std::vector<FittedFeature> features) {
+  if (RawLayoutOf(features).has_value()) {
+    return Invalid(
+        "the model was trained with data.format = \"raw\": expected rows of that format, found "
+        "text: use the job file that trained it");
+  }
   const std::vector<FeatureSpec>& expected = reader->spec().features;
   const size_t common = std::min(expected.size(), features.size());
   for (size_t i = 0; i < common; ++i) {
@@ -44,8 +50,8 @@ RowBatches::RowBatches(std::unique_ptr<RowReader> reader, std::vector<FittedFeat
       encoder_(std::move(features), reader_->plan()),
       group_column_(reader_->plan().group) {}
 
-Status RowBatches::Rewind(uint64_t /*epoch*/) {
-  reader_->Rewind();
+Status RowBatches::Rewind(uint64_t epoch) {
+  reader_->BeginEpoch(epoch);
   return Status::Ok();
 }
 

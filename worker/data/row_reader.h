@@ -13,7 +13,7 @@ namespace strata {
 // One row, valid until the next one is read.
 struct DataRow {
   std::string_view bad = {};  // why the row cannot be read, with its place; "" of a good one
-  uint64_t offset = 0;        // the row's identity, whoever reads it; of a file, its first byte
+  uint64_t offset = 0;  // the row's identity, whoever reads it; in a file alone, its first byte
   std::span<const std::string_view> fields;  // by column; "" where the value is missing
   std::span<const double> numbers;           // by column; finite, NaN where missing or not a number
   float label = 0;                           // NaN when missing and not required
@@ -29,6 +29,8 @@ class RowReader {
   virtual Result<bool> Next(DataRow* row) = 0;
   // Back to the share's first row.
   virtual void Rewind() = 0;
+  // The same, in the order of this epoch, where the reader has one for each.
+  virtual void BeginEpoch(uint64_t /*epoch*/) { Rewind(); }
   // The plan says where each feature's column stands in a row.
   virtual const ColumnPlan& plan() const = 0;
   // Share of the rows that has been read since Rewind, 0 to 1.

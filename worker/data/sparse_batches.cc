@@ -24,8 +24,8 @@ SparseBatches::SparseBatches(std::unique_ptr<SparseReader> reader, SparseFields 
   }
 }
 
-Status SparseBatches::Rewind(uint64_t /*epoch*/) {
-  reader_->Rewind();
+Status SparseBatches::Rewind(uint64_t epoch) {
+  reader_->BeginEpoch(epoch);
   return Status::Ok();
 }
 

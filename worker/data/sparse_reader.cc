@@ -31,28 +31,42 @@ std::string AdviceFor(const std::string& line, SparseFormat format) {
 
 }  // namespace
 
-Result<std::unique_ptr<SparseReader>> SparseReader::Open(Disk& disk, const std::string& path,
+Result<std::unique_ptr<SparseReader>> SparseReader::Open(Disk& disk,
+                                                         const std::vector<std::string>& paths,
                                                          const DataSpec& spec,
                                                          const TextOptions& options) {
-  STRATA_CHECK(spec.sparse.has_value());
-  STRATA_ASSIGN(OpenedText text, OpenText(disk, path));
-  STRATA_ASSIGN(const FirstLine first, ReadFirstLine(text, [&](std::string_view line) {
-                  return IsSkippedSparseLine(line, *spec.sparse);
-                }));
-  std::unique_ptr<SparseReader> reader(new SparseReader(std::move(text), spec, options));
-  reader->lines_.SetAdvice(AdviceFor(first.text, *spec.sparse));
+  STRATA_CHECK(spec.sparse.has_value() && !paths.empty());
+  std::string advice;
+  std::vector<OpenedText> texts;
+  for (const std::string& path : paths) {
+    STRATA_ASSIGN(OpenedText text, OpenText(disk, path, options.check));
+    STRATA_ASSIGN(const FirstLine first, ReadFirstLine(text, [&](std::string_view line) {
+                    return IsSkippedSparseLine(line, *spec.sparse);
+                  }));
+    const std::string of_file = AdviceFor(first.text, *spec.sparse);
+    if (advice.empty() && !of_file.empty()) {
+      advice = texts.empty() ? of_file : fmt::format("{}: {}", path, of_file);
+    }
+    if (paths.size() > 1) text.file.reset();
+    texts.push_back(std::move(text));
+  }
+  std::unique_ptr<SparseReader> reader(new SparseReader(disk, std::move(texts), spec, options));
+  reader->lines_.SetAdvice(advice);
   return reader;
 }
 
-SparseReader::SparseReader(OpenedText text, const DataSpec& spec, const TextOptions& options)
-    : spec_(spec), options_(options), lines_(std::move(text), spec.format.bad_share_max, options) {}
+SparseReader::SparseReader(Disk& disk, std::vector<OpenedText> texts, const DataSpec& spec,
+                           const TextOptions& options)
+    : spec_(spec),
+      options_(options),
+      lines_(disk, std::move(texts), spec.format.bad_share_max, options) {}
 
 Result<bool> SparseReader::Next(SparseRow* row) {
   while (true) {
     STRATA_ASSIGN(const bool read, lines_.Next(&line_));
     if (!read) return false;
     if (IsSkippedSparseLine(line_.text, format())) continue;
-    *row = {.offset = line_.offset, .text = line_.text, .values = {}};
+    *row = {.offset = lines_.IdOf(line_), .text = line_.text, .values = {}};
     const std::string reason = ReadRow(row);
     if (reason.empty()) return true;
     STRATA_ASSIGN(bad_reason_, lines_.AddBad(line_, reason));

@@ -1,4 +1,4 @@
-// SparseReader: the checked rows of one rank's share of a file of libffm or libsvm.
+// SparseReader: the checked rows of one rank's share of files of libffm or libsvm.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file/disk.h"
 #include "strata/status.h"
@@ -18,7 +19,7 @@ namespace strata {
 // One row, valid until the next one is read.
 struct SparseRow {
   std::string_view bad = {};  // why the row cannot be read, with its place; "" of a good one
-  uint64_t offset = 0;        // of its first byte in the file: the row's identity
+  uint64_t offset = 0;        // the row's identity: DataLines::IdOf
   std::string_view text;      // the whole line
   std::span<const SparseValue> values;  // in the order of the line; none of a bad row
   float label = 0;                      // 0 or 1; NaN of a bad row, or when not required
@@ -27,11 +28,19 @@ struct SparseRow {
 // One thread at a time.
 class SparseReader {
  public:
-  // Opens a file of the format DataSpec::sparse. kNotFound: no such file. kInvalid: an empty file,
+  // Opens at least one file of the format DataSpec::sparse. The rows are those of the files one
+  // after another. The disk outlives the reader. kNotFound: no such file. kInvalid: an empty file,
   // or one that is no text.
-  static Result<std::unique_ptr<SparseReader>> Open(Disk& disk, const std::string& path,
+  static Result<std::unique_ptr<SparseReader>> Open(Disk& disk,
+                                                    const std::vector<std::string>& paths,
                                                     const DataSpec& spec,
                                                     const TextOptions& options);
+  // The same of one file.
+  static Result<std::unique_ptr<SparseReader>> Open(Disk& disk, const std::string& path,
+                                                    const DataSpec& spec,
+                                                    const TextOptions& options) {
+    return Open(disk, std::vector<std::string>{path}, spec, options);
+  }
 
   // The next good row, or with keep_bad_rows the next one; false at the end of the share. kInvalid
   // when too many lines are bad: as soon as that is certain, else at the end.
@@ -42,6 +51,8 @@ class SparseReader {
 
   // Back to the share's first row.
   void Rewind() { lines_.Rewind(); }
+  // The same, in the order of this epoch: TextOptions::order_seed.
+  void BeginEpoch(uint64_t epoch) { lines_.BeginEpoch(epoch); }
   const DataSpec& spec() const { return spec_; }
   // Share of the rows that has been read since Rewind, 0 to 1.
   double Progress() const { return lines_.Progress(); }
@@ -49,7 +60,8 @@ class SparseReader {
   uint64_t bad_rows() const { return lines_.bad_lines(); }
 
  private:
-  SparseReader(OpenedText text, const DataSpec& spec, const TextOptions& options);
+  SparseReader(Disk& disk, std::vector<OpenedText> texts, const DataSpec& spec,
+               const TextOptions& options);
 
   SparseFormat format() const { return *spec_.sparse; }
   // "" or why the line is bad.

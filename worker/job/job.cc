@@ -7,8 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/file/standard_input.h"
 #include "base/file/text_file.h"
 #include "base/human_text.h"
+#include "worker/data/file_list.h"
 #include "worker/job/config_look.h"
 #include "worker/job/data_settings.h"
 #include "worker/job/layer_settings.h"
@@ -64,6 +66,7 @@ std::string ValueText(const Settings& settings, const Setting& row) {
     case SettingType::kDuration:
       return fmt::format("{}", settings.Duration(row.key));
     case SettingType::kTextList:
+    case SettingType::kTextOrList:
       return fmt::format("{}", settings.TextList(row.key));
     case SettingType::kIntList:
       return fmt::format("{}", settings.IntList(row.key));
@@ -83,7 +86,9 @@ void ListSettings(const Settings& settings, JobConfig* job) {
       job->settings.push_back({key, ValueText(settings, row)});
       continue;
     }
-    job->settings.push_back({key, settings.Text(key).empty() ? "none" : "a path"});
+    const bool is_list = row.type == SettingType::kTextOrList;
+    const bool none = is_list ? settings.TextList(key).empty() : settings.Text(key).empty();
+    job->settings.push_back({key, none ? "none" : "a path"});
   }
   for (const RepeatedSection& section : JobSettingsTable().repeated) {
     size_t number = 0;
@@ -273,7 +278,7 @@ Status ReadEvaluations(const Settings& settings, JobConfig* job) {
   for (const auto& [key, count] : {std::pair{"train.eval_every", job->eval_every},
                                    {"train.eval_every_steps", job->eval_every_steps},
                                    {"train.early_stopping", job->early_stopping}}) {
-    if (count == 0 || !job->test_path.empty()) continue;
+    if (count == 0 || !job->test_files.empty()) continue;
     return Wrong(settings, key,
                  fmt::format("needs data.test, which is empty: name the file to evaluate on, or "
                              "remove {}",
@@ -288,7 +293,7 @@ Status ReadEvaluations(const Settings& settings, JobConfig* job) {
     return Wrong(settings, "train.best_by",
                  "is \"gauc\", which needs data.group: name the column of the groups");
   }
-  if (!job->data.group.empty() && job->test_path.empty()) {
+  if (!job->data.group.empty() && job->test_files.empty()) {
     return Wrong(settings, "data.group",
                  "has no effect without data.test, whose rows it divides: name the file, or remove "
                  "data.group");
@@ -297,6 +302,53 @@ Status ReadEvaluations(const Settings& settings, JobConfig* job) {
     return Wrong(settings, "train.best_by",
                  "has no effect without train.early_stopping: set that, or remove train.best_by");
   }
+  return {};
+}
+
+// Who reads data once can take it from standard input.
+Status CheckStandardInput(const Settings& settings, const JobConfig& job, const std::string& task) {
+  const auto is_input = [](const std::vector<std::string>& files) {
+    return std::ranges::any_of(files, IsStandardInput);
+  };
+  if (is_input(job.train_files)) {
+    return Wrong(settings, "data.train",
+                 "is -, standard input, which can be read once: training reads its data more than "
+                 "once; name a file");
+  }
+  if (!is_input(job.test_files)) return {};
+  if (settings.Text("model.kind") == "gbdt" || job.data.raw.has_value()) {
+    return Wrong(settings, "data.test",
+                 fmt::format("is -, standard input, which is for text and click models, not for "
+                             "{}: name a file",
+                             job.data.raw.has_value() ? "data.format = \"raw\"" : "boosted trees"));
+  }
+  if (task != "train") return {};
+  return Wrong(settings, "data.test",
+               "is -, standard input, which can be read once: training measures on its data more "
+               "than once; name a file, or none");
+}
+
+Status FindFilesOf(Disk& disk, const JobConfig& job, const char* key,
+                   std::vector<std::string>* names) {
+  Result<std::vector<std::string>> files = FindDataFiles(disk, *names);
+  STRATA_TRY(WrongPath(job, key, files.status()));
+  *names = std::move(files).value();
+  if (!job.trees.has_value() || names->size() <= 1) return {};
+  return WrongPath(job, key,
+                   Invalid(fmt::format("the pattern stands for {} files: expected one, as boosted "
+                                       "trees read one file",
+                                       names->size())));
+}
+
+// Puts files in the place of the patterns. Data that the task does not read need not be there.
+Status FindJobFiles(Disk& disk, const std::string& task, JobConfig* job) {
+  const bool trains = task == "train" || task == "refit";
+  if (trains) STRATA_TRY(FindFilesOf(disk, *job, "data.train", &job->train_files));
+  STRATA_TRY(FindFilesOf(disk, *job, "data.test", &job->test_files));
+  if (!job->trees.has_value()) return {};
+  const std::vector<std::string>& rows = trains ? job->train_files : job->test_files;
+  if (!rows.empty()) job->trees->data.path = rows[0];
+  if (!job->trees->data.valid.empty()) job->trees->data.valid = job->test_files;
   return {};
 }
 
@@ -317,6 +369,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   }
   job.seed = static_cast<uint64_t>(settings.Int("job.seed"));
   STRATA_TRY(ReadDataSettings(settings, &job));
+  STRATA_TRY(CheckStandardInput(settings, job, task));
   job.model_path = JobPath(settings, "output.model", file);
   job.predictions_path = JobPath(settings, "output.predictions", file);
   if (settings.Text("model.kind") == "gbdt") {
@@ -360,8 +413,9 @@ Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
   Result<std::string> text = ReadTextFile(disk, path, kJobBytesMax);
   if (!text.ok()) return text.status().Prefixed("the job file");
   Result<JobConfig> job = ParseJob(*text, path, overrides, task);
-  if (job.ok()) return job;
-  return WithConfigLook(disk, path, ConfigKind::kJob, job.status());
+  if (!job.ok()) return WithConfigLook(disk, path, ConfigKind::kJob, job.status());
+  STRATA_TRY(FindJobFiles(disk, task, &*job));
+  return job;
 }
 
 Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) {

@@ -49,9 +49,11 @@ struct JobConfig {
   std::string name;
   uint64_t seed = 0;
 
-  // Relative paths have been made relative to the working directory. "" where the job has none.
-  std::string train_path;
-  std::string test_path;
+  // Relative paths have been made relative to the working directory. Empty where the job has none.
+  // ParseJob leaves patterns as they are; LoadJob puts the files in their place that they stand
+  // for, of those sets of data that the task reads.
+  std::vector<std::string> train_files;
+  std::vector<std::string> test_files;
   DataSpec data;
 
   // Of model.kind = "gbdt"; what follows is of the others then.
@@ -109,8 +111,8 @@ const SettingsTable& JobSettingsTable();
 // Reads and checks a job file. `overrides` are "section.key=value" texts of the command line, which
 // win over the file. Paths in the file are relative to the file's folder, those of overrides to the
 // working directory. Columns are checked here when the job file names them, and when the data is
-// opened where a header does. `task` is what trees are to do. kNotFound: no such file; kInvalid:
-// file:line, what, what to do.
+// opened where a header does. `task` is what is to be done. kNotFound: no such file; kInvalid:
+// file:line, what, what to do; so are patterns that match nothing, and files that are named twice.
 Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
                           std::span<const std::string> overrides,
                           const std::string& task = "train");

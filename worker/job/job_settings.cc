@@ -85,16 +85,21 @@ constexpr Setting kJobRows[] = {
         "give a model that is equal to the bit, on any number of servers.",
         0, 9.2e18),
 
-    Row("data.train", kText, "",
-        "File of rows to train on. Relative to the job file; on the command line, to the working "
-        "directory."),
-    Row("data.test", kText, "", "File of rows to evaluate and to predict."),
+    Row("data.train", kTextOrList, "",
+        "Files of rows to train on: a path, a pattern such as \"day_*.tsv\", whose files come in "
+        "the order of their names, or a list of those. Their rows follow one another. Relative to "
+        "the job file; on the command line, to the working directory. Boosted trees read one "
+        "file."),
+    Row("data.test", kTextOrList, "",
+        "Files of rows to evaluate and to predict, named as those of data.train. -: standard "
+        "input, "
+        "which one worker evaluates or predicts."),
     Choice(
-        "data.format", "csv|criteo|libffm|libsvm", "csv",
+        "data.format", "csv|criteo|libffm|libsvm|raw", "csv",
         "How the files are written: csv, a row a line, as the settings below say; criteo, "
         "Criteo's logs, whose columns are label, I1 to I13 and C1 to C26 by themselves; libffm, "
         "\"label field:feature:value ...\", and libsvm, \"label index:value ...\", which have no "
-        "columns. docs/click-data.md."),
+        "columns; raw, HugeCTR's binary records. docs/click-data.md."),
     Row("data.delimiter", kText, ",",
         "The one character between two fields, such as \";\". \"\\t\", \\t on the command line and "
         "the word tab mean the tab."),
@@ -127,6 +132,18 @@ constexpr Setting kJobRows[] = {
         "error."),
     Row("data.bad_share_max", kFloat, "0.001",
         "Share of unreadable lines in a worker's part of a file above which the job fails.", 0, 1),
+
+    Row("data.raw_dense", kInt, "0", "Dense numbers of a raw record.", 0, 65536),
+    Choice("data.raw_dense_type", "float|int", "float",
+           "What they are: 32-bit floats, or 32-bit integers x of at least 0, of which the model "
+           "sees log(x + 1)."),
+    Choice("data.raw_label_type", "as_dense|float|int", "as_dense",
+           "What a raw record's label is: a float or an integer of 32 bits, or of the type of "
+           "data.raw_dense_type."),
+    Row("data.raw_slots", kInt, "0", "Slots of a raw record, each of which has one key.", 0, 65536),
+    Row("data.raw_keys", kIntList, "",
+        "Keys of each slot, where some have several; data.raw_slots need not be given then.", 1,
+        65536),
 
     Choice("model.kind", "logistic|fm|deepfm|wide_deep|dlrm|dcn|dcn_v2|layers|gbdt", "deepfm",
            "Logistic regression; a factorization machine; one with a neural network beside it; "
@@ -192,8 +209,8 @@ constexpr Setting kJobRows[] = {
         "Samples of a step, over all workers together: each takes its part.", 1, 16777216),
     Row("train.epochs", kInt, "1", "Passes over data.train.", 1, 1e6),
     Row("train.shuffle_rows", kInt, "65536",
-        "Rows of the buffer from which a worker draws its next row at random. 0: the order of the "
-        "file.",
+        "Rows of the buffer from which a worker draws its next row at random. The order of its "
+        "files also changes each epoch then. 0: the order of the files.",
         0, kRowsMax),
     Row("train.hint_batches", kInt, "1",
         "Batches ahead of their use whose keys servers are told, so that tables that do not fit "

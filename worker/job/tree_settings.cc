@@ -131,6 +131,28 @@ std::string WhyElsewhere(std::string_view name, std::string_view place) {
   return fmt::format("has another place: {} (LightGBM's {})", place, name);
 }
 
+// A path that the key's value holds, as the job file means it.
+std::string PathFrom(const Settings& settings, std::string_view key, const std::string& path,
+                     const std::string& file) {
+  const size_t slash = file.rfind('/');
+  const bool in_file = settings.IsSet(key) && settings.Origin(key) != "command line";
+  // "-" is standard output, wherever it is said.
+  if (path.empty() || path[0] == '/' || path == "-" || !in_file || slash == std::string::npos) {
+    return path;
+  }
+  return file.substr(0, slash + 1) + path;
+}
+
+// Trees read one file. "": there is none.
+Result<std::string> OneFile(const Settings& settings, std::string_view key,
+                            const std::vector<std::string>& files) {
+  if (files.size() <= 1) return files.empty() ? std::string() : files[0];
+  return Invalid(
+      fmt::format("{}: {} names {} files: expected one, as boosted trees read one file; join them, "
+                  "each without the header of the one before (cat, tail -n +2)",
+                  settings.Origin(key), key, files.size()));
+}
+
 }  // namespace
 
 std::span<const RefusedKey> RefusedTreeKeys() {
@@ -179,14 +201,16 @@ const std::vector<Setting>& TreeSettings() {
 }
 
 std::string JobPath(const Settings& settings, std::string_view key, const std::string& file) {
-  const std::string& path = settings.Text(key);
-  const size_t slash = file.rfind('/');
-  const bool in_file = settings.IsSet(key) && settings.Origin(key) != "command line";
-  // "-" is standard output, wherever it is said.
-  if (path.empty() || path[0] == '/' || path == "-" || !in_file || slash == std::string::npos) {
-    return path;
+  return PathFrom(settings, key, settings.Text(key), file);
+}
+
+std::vector<std::string> JobPaths(const Settings& settings, std::string_view key,
+                                  const std::string& file) {
+  std::vector<std::string> paths;
+  for (const std::string& path : settings.TextList(key)) {
+    paths.push_back(PathFrom(settings, key, path, file));
   }
-  return file.substr(0, slash + 1) + path;
+  return paths;
 }
 
 Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfig& job,
@@ -214,12 +238,16 @@ Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfi
     if (job.data.features[i].kind != FeatureKind::kCategorical) continue;
     p.data.categorical_feature.push_back(fmt::format("{}", i));
   }
-  p.data.path = trains ? job.train_path : job.test_path;
+  STRATA_ASSIGN(p.data.path, OneFile(settings, trains ? "data.train" : "data.test",
+                                     trains ? job.train_files : job.test_files));
   if (p.data.path.empty() && task != "convert") {
     return Invalid(fmt::format("{}: {} is empty: expected the file to {}", job.file,
                                trains ? "data.train" : "data.test", task));
   }
-  if (trains && !job.test_path.empty()) p.data.valid = {job.test_path};
+  if (trains && !job.test_files.empty()) {
+    STRATA_ASSIGN(const std::string valid, OneFile(settings, "data.test", job.test_files));
+    p.data.valid = {valid};
+  }
   p.task.output_model = job.model_path;
   p.task.output_result = job.predictions_path;
   if (task != "train" && p.task.input_model.empty()) p.task.input_model = job.model_path;

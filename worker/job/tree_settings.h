@@ -28,5 +28,8 @@ Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfi
 // A path as a job file means it: relative to the file's folder; on the command line, to the working
 // directory.
 std::string JobPath(const Settings& settings, std::string_view key, const std::string& file);
+// The same of a list of paths.
+std::vector<std::string> JobPaths(const Settings& settings, std::string_view key,
+                                  const std::string& file);
 
 }  // namespace strata

@@ -8,21 +8,25 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file/standard_input.h"
 #include "storage/optimizer_fields.h"
 #include "worker/ctr/agree.h"
 
 namespace strata {
 namespace {
 
-// What a file holds decides the parts of the ranks.
-Status AddSize(Disk& disk, const JobConfig& job, const char* key, const std::string& path,
-               std::string* text) {
-  if (path.empty()) return {};
-  const Result<std::unique_ptr<File>> file = disk.OpenToRead(path);
-  STRATA_TRY(WrongPath(job, key, file.status()));
-  const Result<uint64_t> size = (*file)->Size();
-  STRATA_TRY(WrongPath(job, key, size.status()));
-  *text += fmt::format("bytes of {} = {}\n", key, *size);
+// What the files hold decides the parts of the ranks.
+Status AddSizes(Disk& disk, const JobConfig& job, const char* key,
+                const std::vector<std::string>& paths, std::string* text) {
+  if (paths.size() > 1) *text += fmt::format("files of {} = {}\n", key, paths.size());
+  for (const std::string& path : paths) {
+    if (IsStandardInput(path)) continue;
+    const Result<std::unique_ptr<File>> file = disk.OpenToRead(path);
+    STRATA_TRY(WrongPath(job, key, file.status()));
+    const Result<uint64_t> size = (*file)->Size();
+    STRATA_TRY(WrongPath(job, key, size.status()));
+    *text += fmt::format("bytes of {} = {}\n", key, *size);
+  }
   return {};
 }
 
@@ -33,8 +37,8 @@ Result<std::string> Describe(Disk& disk, const JobConfig& job, const std::string
     if (setting.name == "compute.device") continue;  // each worker has its own
     text += fmt::format("{} = {}\n", setting.name, setting.value);
   }
-  if (task == "train") STRATA_TRY(AddSize(disk, job, "data.train", job.train_path, &text));
-  STRATA_TRY(AddSize(disk, job, "data.test", job.test_path, &text));
+  if (task == "train") STRATA_TRY(AddSizes(disk, job, "data.train", job.train_files, &text));
+  STRATA_TRY(AddSizes(disk, job, "data.test", job.test_files, &text));
   return text;
 }
 
@@ -60,7 +64,8 @@ bool IsLater(std::string_view setting) {
   const size_t dot = setting.find('.');
   const std::string_view section = setting.substr(0, dot);
   if (section == "compute" || setting == "sparse.placement" || setting == "model.bottom" ||
-      setting == "model.cross_layers" || setting == "model.cross_rank") {
+      setting.starts_with("data.raw_") || setting == "model.cross_layers" ||
+      setting == "model.cross_rank") {
     return true;
   }
   if (section != "sparse" && section != "dense") return false;

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/file/standard_input.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "worker/ctr/agree.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/feature_statistics.h"
+#include "worker/data/file_list.h"
 #include "worker/data/pipeline.h"
+#include "worker/data/raw_batches.h"
+#include "worker/data/raw_features.h"
 #include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
 #include "worker/data/sparse_batches.h"
@@ -30,33 +34,56 @@ Share ShareOf(const Group& group) {
 constexpr int kRowsTried = 1000;
 constexpr size_t kFieldsUsual = 1000;  // of sparse rows; more are warned of
 
-// A reader of the file that `key` names; its errors begin with where the key was set.
+Status NoFiles(const JobConfig& job, const char* key) {
+  return Invalid(
+      fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
+}
+
+// A reader of the files that `key` names; its errors begin with where the key was set.
 template <typename Reader>
 Result<std::unique_ptr<Reader>> OpenReader(Disk& disk, const JobConfig& job, const char* key,
-                                           const std::string& path, const TextOptions& options) {
-  if (path.empty()) {
-    return Invalid(
-        fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
-  }
-  Result<std::unique_ptr<Reader>> reader = Reader::Open(disk, path, job.data, options);
+                                           const std::vector<std::string>& files,
+                                           const TextOptions& options) {
+  if (files.empty()) return NoFiles(job, key);
+  Result<std::unique_ptr<Reader>> reader = Reader::Open(disk, files, job.data, options);
   if (!reader.ok()) return WrongPath(job, key, reader.status());
   return reader;
 }
 
+// The same of raw records, which have neither lines nor columns.
+Result<std::unique_ptr<RawBatches>> OpenRaw(Disk& disk, const JobConfig& job, const char* key,
+                                            const std::vector<std::string>& files,
+                                            const RawOptions& options) {
+  if (files.empty()) return NoFiles(job, key);
+  Result<std::unique_ptr<RawBatches>> opened =
+      RawBatches::Open(disk, files, *job.data.raw, options);
+  if (!opened.ok()) return WrongPath(job, key, opened.status());
+  return opened;
+}
+
 // The same, in batches.
 Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& job, const char* key,
-                                                 const std::string& path,
+                                                 const std::vector<std::string>& files,
                                                  const TextOptions& options,
                                                  const std::vector<FittedFeature>& features) {
+  if (job.data.raw.has_value()) {
+    STRATA_TRY(CheckRawFeatures(*job.data.raw, features).Prefixed(job.file));
+    STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
+                  OpenRaw(disk, job, key, files,
+                          {.share = options.share,
+                           .labels_required = options.labels_required,
+                           .order_seed = options.order_seed}));
+    return source;
+  }
   if (job.data.sparse.has_value()) {
     STRATA_ASSIGN(std::unique_ptr<SparseReader> reader,
-                  OpenReader<SparseReader>(disk, job, key, path, options));
+                  OpenReader<SparseReader>(disk, job, key, files, options));
     STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
                   SparseBatches::Make(std::move(reader), features));
     return source;
   }
   STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
-                OpenReader<CsvReader>(disk, job, key, path, options));
+                OpenReader<CsvReader>(disk, job, key, files, options));
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source, RowBatches::Make(std::move(reader), features));
   return source;
 }
@@ -65,7 +92,7 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& jo
 template <typename Reader, typename Row>
 Status TryRows(Disk& disk, const JobConfig& job, const TextOptions& options) {
   STRATA_ASSIGN(const std::unique_ptr<Reader> reader,
-                OpenReader<Reader>(disk, job, "data.test", job.test_path, options));
+                OpenReader<Reader>(disk, job, "data.test", job.test_files, options));
   Row row;
   for (int i = 0; i < kRowsTried; ++i) {
     const Result<bool> read = reader->Next(&row);
@@ -75,15 +102,23 @@ Status TryRows(Disk& disk, const JobConfig& job, const TextOptions& options) {
   return {};
 }
 
+// The same of raw records.
+Status TryRaw(Disk& disk, const JobConfig& job, const RawOptions& options) {
+  STRATA_ASSIGN(const std::unique_ptr<RawBatches> source,
+                OpenRaw(disk, job, "data.test", job.test_files, options));
+  Batch batch;
+  return WrongPath(job, "data.test", source->Next(kRowsTried, &batch));
+}
+
 Status NoRows(const JobConfig& job) {
-  return Invalid(fmt::format("{}: has no rows to train on", job.train_path));
+  return Invalid(fmt::format("{}: has no rows to train on", FilesText(job.train_files)));
 }
 
 // The fields of all shares are the features.
 Result<JobFeatures> FitSparse(Disk& disk, const JobConfig& job, Group& group) {
-  STRATA_ASSIGN(
-      const std::unique_ptr<SparseReader> reader,
-      OpenReader<SparseReader>(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
+  STRATA_ASSIGN(const std::unique_ptr<SparseReader> reader,
+                OpenReader<SparseReader>(disk, job, "data.train", job.train_files,
+                                         {.share = ShareOf(group)}));
   STRATA_ASSIGN(const SparseStatistics mine, SparseStatistics::Gather(*reader));
   STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_rows()));
   std::vector<std::vector<std::byte>> all;
@@ -94,14 +129,14 @@ Result<JobFeatures> FitSparse(Disk& disk, const JobConfig& job, Group& group) {
   }
   if (merged.rows == 0) return NoRows(job);
   if (merged.fields.all().empty()) {
-    return Invalid(fmt::format("{}: no row has a value behind its label", job.train_path));
+    return Invalid(
+        fmt::format("{}: no row has a value behind its label", FilesText(job.train_files)));
   }
   if (group.rank() == 0 && merged.fields.all().size() > kFieldsUsual) {
     Log(LogLevel::kWarning,
         "{}: {} different fields, each of which is a slot of the model: does every value begin "
-        "with "
-        "its field, as in field:feature:value?",
-        job.train_path, merged.fields.all().size());
+        "with its field, as in field:feature:value?",
+        FilesText(job.train_files), merged.fields.all().size());
   }
   return JobFeatures{.features = FeaturesOfFields(*job.data.sparse, merged.fields),
                      .rows = merged.rows,
@@ -109,14 +144,27 @@ Result<JobFeatures> FitSparse(Disk& disk, const JobConfig& job, Group& group) {
                      .content_hash = merged.content_hash};
 }
 
+// The job says what the features are. Only a checkpoint must know what the records are.
+Result<JobFeatures> FitRaw(Disk& disk, const JobConfig& job, Group& group) {
+  STRATA_ASSIGN(const std::unique_ptr<RawBatches> source,
+                OpenRaw(disk, job, "data.train", job.train_files, {.share = ShareOf(group)}));
+  JobFeatures found{.features = RawFeatures(*job.data.raw), .rows = source->records_of_all()};
+  if (job.checkpoint.every_steps == 0) return found;
+  const Result<uint64_t> mine = source->HashOfRest();
+  STRATA_TRY(AgreeOnStatus(group, WrongPath(job, "data.train", mine.status())));
+  STRATA_ASSIGN(found.content_hash, SumOverRanks(group, *mine));
+  return found;
+}
+
 }  // namespace
 
 Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group,
                                    TextCounts* texts) {
+  if (job.data.raw.has_value()) return FitRaw(disk, job, group);
   if (job.data.sparse.has_value()) return FitSparse(disk, job, group);
   STRATA_ASSIGN(
       const std::unique_ptr<CsvReader> reader,
-      OpenReader<CsvReader>(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
+      OpenReader<CsvReader>(disk, job, "data.train", job.train_files, {.share = ShareOf(group)}));
   STRATA_ASSIGN(FeatureStatistics mine,
                 FeatureStatistics::Gather(*reader, job.data.features, texts));
   STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_rows()));
@@ -138,20 +186,32 @@ Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& grou
 Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& job,
                                                   const std::vector<FittedFeature>& features,
                                                   size_t part_size, const Group& group) {
+  const uint64_t seed = Mix64(job.seed + static_cast<uint64_t>(group.rank()));
   // FitJobFeatures has shown the bad lines already.
+  TextOptions options = {.share = ShareOf(group), .log_bad_lines = false};
+  if (job.shuffle_rows > 0) options.order_seed = seed;
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
-                OpenBatches(disk, job, "data.train", job.train_path,
-                            {.share = ShareOf(group), .log_bad_lines = false}, features));
+                OpenBatches(disk, job, "data.train", job.train_files, options, features));
   if (job.shuffle_rows > 0) {
-    source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows,
-                                             Mix64(job.seed + static_cast<uint64_t>(group.rank())));
+    source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows, seed);
   }
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), part_size, kBatchesAhead));
 }
 
 Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group) {
-  if (job.test_path.empty()) return {};
+  if (job.test_files.empty()) return {};
+  if (IsStandardInput(job.test_files[0])) {  // what was read to try would be gone
+    if (group.world() == 1) return {};
+    return WrongPath(
+        job, "data.test",
+        Invalid(fmt::format("is -, standard input, which one worker reads, but there are {}: "
+                            "expected files, or one worker",
+                            group.world())));
+  }
+  if (job.data.raw.has_value()) {
+    return TryRaw(disk, job, {.share = ShareOf(group), .labels_required = labels_required});
+  }
   const TextOptions options = {
       .share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false};
   return job.data.sparse.has_value() ? TryRows<SparseReader, SparseRow>(disk, job, options)
@@ -160,13 +220,18 @@ Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Gro
 
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
-                                              bool labels_required, const Group& group) {
+                                              bool labels_required, const Group& group,
+                                              const std::function<Status()>& check) {
+  if (!job.test_files.empty() && IsStandardInput(job.test_files[0])) {
+    Log(LogLevel::kInfo, "data.test is standard input: rows are read until it ends");
+  }
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
-                OpenBatches(disk, job, "data.test", job.test_path,
+                OpenBatches(disk, job, "data.test", job.test_files,
                             {.share = ShareOf(group),
                              .labels_required = labels_required,
                              .keep_bad_rows = !labels_required,
-                             .log_bad_lines = labels_required},
+                             .log_bad_lines = labels_required,
+                             .check = check},
                             features));
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), Network::kScoreBatch, kBatchesAhead));

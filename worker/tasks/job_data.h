@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,14 +40,17 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
                                                   size_t part_size, const Group& group);
 
 // Reads the first rows of this rank's share of data.test, so that a file that is not as the job
-// says is found before the work. OK when the job has none.
+// says is found before the work. OK when the job has none. kInvalid: it is standard input, and
+// there are several ranks.
 Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group);
 
 // This rank's share of data.test in file order, in batches for a Scorer. Without `labels_required`,
-// which is to predict, no labels are read, and rows that cannot be read keep their places.
+// which is to predict, no labels are read, and rows that cannot be read keep their places. `check`
+// is asked while standard input gives nothing, on the thread that reads ahead.
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
-                                              bool labels_required, const Group& group);
+                                              bool labels_required, const Group& group,
+                                              const std::function<Status()>& check);
 
 // The model that the job file describes, of these features: those of the job file, or of sparse
 // rows those that the data has. kInvalid: there is no such model.

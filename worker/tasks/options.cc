@@ -163,12 +163,14 @@ Result<TreeParameters> LoadConf(Disk& disk, const std::string& path,
 // `conf` is the train.conf, if there is one.
 std::vector<NamedFile> FilesOf(const Settings& worker, const Settings& cluster,
                                const std::string& conf, const WorkerOptions& options) {
-  return {{"--job", worker.Text("job")},
-          {worker.Text("lightgbm_conf").empty() ? "config" : "--lightgbm-conf", conf},
-          {"--config", cluster.Text("config")},
-          {"log.file", options.log_file},
-          {"data.train", options.job.train_path},
-          {"data.test", options.job.test_path}};
+  std::vector<NamedFile> files = {
+      {"--job", worker.Text("job")},
+      {worker.Text("lightgbm_conf").empty() ? "config" : "--lightgbm-conf", conf},
+      {"--config", cluster.Text("config")},
+      {"log.file", options.log_file}};
+  for (const std::string& path : options.job.train_files) files.push_back({"data.train", path});
+  for (const std::string& path : options.job.test_files) files.push_back({"data.test", path});
+  return files;
 }
 
 Status CheckOutputs(Disk& disk, const WorkerOptions& options) {

@@ -49,7 +49,7 @@ class ApplyTask {
                   FeaturesOf(loaded.model, job_.model_path));
     STRATA_TRY(CheckModelSettings(job_, loaded.model, job_.model_path));
     STRATA_ASSIGN(const std::unique_ptr<BatchSource> source,
-                  OpenTest(context_.disk, job_, features, !predicting, group_));
+                  OpenTest(context_.disk, job_, features, !predicting, group_, context_.check));
     // A table of its own, so that a training run of the same job goes on undisturbed.
     STRATA_ASSIGN(const uint64_t run, NumberOfRank0(group_, SystemRandom64()));
     const std::vector<TableSpec> tables = RestoredTables(

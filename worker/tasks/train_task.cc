@@ -144,8 +144,8 @@ class TrainTask {
   Status OpenSources(const std::vector<FittedFeature>& features) {
     const size_t part = Trainer::PartSize(job_.batch_size, group_.rank(), group_.world());
     STRATA_ASSIGN(training_, OpenTraining(context_.disk, job_, features, part, group_));
-    if (job_.test_path.empty()) return {};
-    STRATA_ASSIGN(test_, OpenTest(context_.disk, job_, features, true, group_));
+    if (job_.test_files.empty()) return {};
+    STRATA_ASSIGN(test_, OpenTest(context_.disk, job_, features, true, group_, {}));
     return {};
   }
 

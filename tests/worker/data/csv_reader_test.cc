@@ -232,8 +232,8 @@ TEST(CsvReader, OtherKindsOfFilesAreNamed) {
     const char* message;
   } cases[] = {
       {"PAR1" + zeros, "d.csv: expected rows as text, found a Parquet file: write it as CSV"},
-      {"\x1f\x8b\x08" + zeros, "found compressed with gzip: unpack it first (gunzip FILE)"},
-      {"\x28\xb5\x2f\xfd" + zeros, "found compressed with zstd"},
+      {"\x1f\x8b\x08" + zeros, "compressed with gzip: the file ends here"},
+      {"\x28\xb5\x2f\xfd" + zeros, "compressed with zstd: the file ends here"},
       {"data.csv" + std::string(249, '\0') + "ustar" + '\0' + std::string(3000, 'a'),
        "found a tar archive: unpack it first (tar -xf FILE)"},
       {"Rar!\x1a\x07" + zeros, "found a RAR archive"},

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/file/disk.h"
+#include "worker/data/raw_layout.h"
 
 namespace strata {
 namespace {
@@ -27,6 +28,9 @@ TEST(FeatureKey, IsThatOfTheWorkedExample) {
       {"age | bucketised | bucket 0", BucketKey(age, 0)},
       {"age | bucketised | bucket 3", BucketKey(age, 3)},
       {"age | bucketised | missing", MissingKey(age)},
+      {"slot 0 | raw | 7", RawKey(0, 7)},
+      {"slot 1 | raw | 7", RawKey(1, 7)},
+      {"slot 25 | raw | 4294967295", RawKey(25, 4294967295)},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(*page, testing::HasSubstr(fmt::format("| {} | {} |\n", c.row, c.key)));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -96,6 +97,20 @@ class LivingJob {
       lives[0].others_table_exists |= table.name == options.other;
     }
     return std::move(lives[0]);
+  }
+
+  // data.train as the lines of train.csv in several files, of which each worker has a few.
+  std::string InSeveralFiles() const {
+    const std::string all = ReadWholeFile(folder_.File("train.csv"));
+    std::string names;
+    for (size_t begin = 0; begin < all.size();) {
+      const size_t end = std::min(all.find('\n', begin + all.size() / 9), all.size() - 1) + 1;
+      const std::string name = folder_.File(fmt::format("part-{:06}.csv", begin));
+      WriteWholeFile(name, all.substr(begin, end - begin));
+      names += (names.empty() ? "" : ",") + name;
+      begin = end;
+    }
+    return "data.train=" + names;
   }
 
   // Of the only model that was ever saved there.

@@ -45,6 +45,36 @@ TEST(Resume, EndsWithTheVeryModelOfTheUnbrokenRun) {
   }
 }
 
+// Each epoch has another order of the files.
+TEST(Resume, SeveralFilesEndWithTheVeryModelOfTheUnbrokenRun) {
+  Random random(12);
+  for (const size_t world : {1U, 3U}) {
+    LivingJob unbroken;
+    const Life whole = unbroken.Live(world, {unbroken.InSeveralFiles(), "train.shuffle_rows=20"});
+    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+    EXPECT_EQ(whole.result.steps, kLivingSteps);
+    LivingJob one_file;
+    ASSERT_TRUE(one_file.Live(world, {"train.shuffle_rows=20"}).status.ok());
+    EXPECT_FALSE(one_file.ModelBytes() == unbroken.ModelBytes()) << "the order is the same";
+    LivingJob job;
+    const std::vector<std::string> overrides = {
+        job.InSeveralFiles(), "train.shuffle_rows=20",
+        fmt::format("checkpoint.every_steps={}", 1 + random.Below(8))};
+    for (const uint64_t steps : {15U, 20U, 18U}) {  // in each of the epochs
+      ASSERT_EQ(job.Live(world, overrides, {.steps_max = steps}).status.code(),
+                StatusCode::kCancelled);
+    }
+    const Life last = job.Live(world, overrides);
+    ASSERT_TRUE(last.status.ok()) << last.status.ToString();
+    EXPECT_TRUE(last.result.resumed_from.has_value());
+    EXPECT_TRUE(job.ModelBytes() == unbroken.ModelBytes()) << world << " workers";
+    // The same rows in one file are other data.
+    EXPECT_THAT(
+        job.Live(world, {"train.shuffle_rows=20", overrides[2], "train.epochs=4"}).status.message(),
+        HasSubstr("hash of data.train"));
+  }
+}
+
 TEST(Resume, ASignalTakesALastCheckpointAndNoStepIsLost) {
   for (const size_t world : {1, 3}) {
     for (const uint64_t steps : {1, 7, 20, 21, 22, 62, 63}) {

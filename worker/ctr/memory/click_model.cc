@@ -18,6 +18,7 @@
 #include "worker/ctr/scorer.h"
 #include "worker/ctr/trainer.h"
 #include "worker/data/feature_statistics.h"
+#include "worker/data/raw_features.h"
 #include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
 #include "worker/model/network.h"
@@ -171,6 +172,11 @@ Result<ClickModel> ClickModel::Read(const std::string& folder) {
   STRATA_ASSIGN(LoadedModel loaded, LoadModel(RealDisk(), folder));
   auto state = std::make_shared<State>();
   STRATA_ASSIGN(state->features, FeaturesOf(loaded.model, folder));
+  if (RawLayoutOf(state->features).has_value()) {
+    return Invalid(folder +
+                   ": the model was trained with data.format = \"raw\", whose keys are no "
+                   "texts: expected a model of columns; apply it with strata-worker");
+  }
   SingleGroup alone;
   state->tables = RestoredTables(loaded.model, kTable);
   STRATA_TRY(RestoreTables(loaded, state->tables, *state->store, alone));

@@ -239,7 +239,7 @@ Status JobRows::Rewind() {
 
 Status JobRows::TakePart(const RowPart& part) {
   part_ = part;
-  reader_->TakeShare(part.share, part.rows.has_value());
+  STRATA_TRY(reader_->TakeShare(part.share, part.rows.has_value()));
   return Rewind();
 }
 

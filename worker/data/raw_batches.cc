@@ -1,0 +1,257 @@
+#include "worker/data/raw_batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "worker/data/compression.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kBlockBytes = 256 << 10;
+constexpr int32_t kSmallNumbers = 4096;  // whose logarithms are kept: most numbers are small
+
+// What the model sees of a dense number of kInt.
+float LogOf(int32_t x) { return std::log(static_cast<float>(x) + 1); }
+
+template <typename T>
+T Load(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+
+Status CheckSize(const std::string& path, uint64_t size, const RawLayout& layout) {
+  if (size == 0) return Invalid(path + ": the file is empty: expected at least one record");
+  const uint64_t rest = size % layout.record_bytes();
+  if (rest == 0) return {};
+  return Invalid(fmt::format(
+      "{}: has {} bytes, so that {} are left behind the last record, from byte {} on: expected "
+      "a multiple of {}, the bytes of {}; was the file cut short, or does it have another layout "
+      "(data.raw_dense, data.raw_slots, data.raw_keys)?",
+      path, size, rest, size - rest, layout.record_bytes(), layout.Text()));
+}
+
+Result<RawFile> LookAtFile(Disk& disk, const std::string& path, const RawLayout& layout) {
+  STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(path));
+  STRATA_ASSIGN(const uint64_t size, file->Size());
+  std::array<char, 4> head = {};
+  STRATA_ASSIGN(const size_t read, file->ReadAt(0, std::as_writable_bytes(std::span(head))));
+  // No label begins like that.
+  if (CompressionOf({head.data(), read}) != Compression::kNone) {
+    return Invalid(path + ": is compressed, and records are read as they are: unpack it first");
+  }
+  STRATA_TRY(CheckSize(path, size, layout));
+  return RawFile{.path = path, .records = size / layout.record_bytes()};
+}
+
+}  // namespace
+
+Result<std::vector<RawFile>> LookAtRawFiles(Disk& disk, const std::vector<std::string>& paths,
+                                            const RawLayout& layout) {
+  std::vector<RawFile> files;
+  for (const std::string& path : paths) {
+    STRATA_ASSIGN(RawFile file, LookAtFile(disk, path, layout));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Result<std::unique_ptr<RawBatches>> RawBatches::Open(Disk& disk,
+                                                     const std::vector<std::string>& paths,
+                                                     const RawLayout& layout,
+                                                     const RawOptions& options) {
+  STRATA_ASSIGN(std::vector<RawFile> files, LookAtRawFiles(disk, paths, layout));
+  return std::unique_ptr<RawBatches>(new RawBatches(disk, std::move(files), layout, options));
+}
+
+RawBatches::RawBatches(Disk& disk, std::vector<RawFile> files, RawLayout layout,
+                       const RawOptions& options)
+    : disk_(&disk),
+      files_(std::move(files)),
+      layout_(std::move(layout)),
+      options_(options),
+      record_bytes_(layout_.record_bytes()) {
+  std::vector<FileExtent> extents;
+  for (const RawFile& file : files_) extents.push_back({.bytes = file.records});
+  parts_ = PartsOf(extents, options.share);
+  for (const FilePart& part : parts_) records_ += part.bytes();
+  for (size_t slot = 0; slot < layout_.slot_keys.size(); ++slot) {
+    key_slots_.insert(key_slots_.end(), layout_.slot_keys[slot], static_cast<uint32_t>(slot));
+    slot_ends_.push_back(static_cast<uint32_t>(key_slots_.size()));
+  }
+  if (layout_.dense == RawNumber::kInt) {
+    for (int32_t x = 0; x < kSmallNumbers; ++x) small_logs_.push_back(LogOf(x));
+  }
+  block_.resize(std::max<size_t>(1, kBlockBytes / record_bytes_) * record_bytes_);
+}
+
+Status RawBatches::Rewind(uint64_t epoch) {
+  if (options_.order_seed.has_value()) {
+    parts_ = InOrderOfEpoch(std::move(parts_), *options_.order_seed, epoch);
+  }
+  part_ = 0;
+  done_ = 0;
+  done_before_ = 0;
+  file_.reset();
+  return {};
+}
+
+double RawBatches::Progress() const {
+  if (records_ == 0) return 1;
+  return static_cast<double>(done_before_ + done_) / static_cast<double>(records_);
+}
+
+Status RawBatches::Next(size_t samples_max, Batch* batch) {
+  batch->Start(layout_.slot_keys.size(), layout_.dense_width);
+  if (samples_max > Batch::kKeysMax / layout_.keys()) {
+    return Invalid(
+        fmt::format("{} samples of {} keys each have more than {} keys, and a batch at most so "
+                    "many: lower train.batch_size",
+                    samples_max, layout_.keys(), Batch::kKeysMax));
+  }
+  while (batch->samples < samples_max) {
+    STRATA_ASSIGN(const size_t records, ReadBlock(samples_max - batch->samples));
+    if (records == 0) break;
+    STRATA_TRY(AppendLabels(records, batch));
+    STRATA_TRY(AppendDense(records, batch));
+    AppendKeys(records, batch);
+    batch->samples += records;
+  }
+  batch->weights.assign(batch->samples, 1);
+  return {};
+}
+
+Result<size_t> RawBatches::ReadBlock(size_t records_max) {
+  if (part_ < parts_.size() && done_ == parts_[part_].bytes()) {
+    done_before_ += done_;
+    done_ = 0;
+    ++part_;
+    file_.reset();
+  }
+  if (part_ == parts_.size()) return 0;
+  const FilePart& part = parts_[part_];
+  const std::string& path = files_[part.file].path;
+  if (file_ == nullptr) {
+    STRATA_ASSIGN(file_, disk_->OpenToRead(path));
+  }
+  const size_t records = std::min(
+      {records_max, block_.size() / record_bytes_, static_cast<size_t>(part.bytes() - done_)});
+  block_file_ = part.file;
+  block_offset_ = (part.range.begin + done_) * record_bytes_;
+  const std::span<std::byte> space = std::span(block_).first(records * record_bytes_);
+  const Result<size_t> read = file_->ReadAt(block_offset_, space);
+  if (!read.ok()) return read.status().Prefixed(path);
+  if (*read < space.size()) {
+    return Failed(fmt::format(
+        "{}: the file ended at byte {}, but had {} records of {} bytes when it was opened: do not "
+        "change it while a job reads it",
+        path, block_offset_ + *read, files_[part.file].records, record_bytes_));
+  }
+  done_ += records;
+  return records;
+}
+
+Status RawBatches::AppendLabels(size_t records, Batch* batch) {
+  if (!options_.labels_required) {
+    batch->labels.resize(batch->labels.size() + records, std::numeric_limits<float>::quiet_NaN());
+    return {};
+  }
+  for (size_t i = 0; i < records; ++i) {
+    const bool is_int = layout_.label == RawNumber::kInt;
+    const float label =
+        is_int ? static_cast<float>(Load<int32_t>(At(i, 0))) : Load<float>(At(i, 0));
+    if (label != 0 && label != 1) {
+      return Wrong(i, 0,
+                   is_int
+                       ? fmt::format("expected a label that is the whole number 0 or 1, found {}",
+                                     Load<int32_t>(At(i, 0)))
+                       : fmt::format("expected a label that is the float 0 or 1, found {}", label));
+    }
+    batch->labels.push_back(label);
+  }
+  return {};
+}
+
+Status RawBatches::AppendDense(size_t records, Batch* batch) {
+  const size_t width = layout_.dense_width;
+  const size_t before = batch->dense.size();
+  batch->dense.resize(before + records * width);
+  for (size_t i = 0; i < records; ++i) {
+    float* out = batch->dense.data() + before + i * width;
+    if (layout_.dense == RawNumber::kFloat) {
+      if (width > 0) std::memcpy(out, At(i, 1), width * sizeof(float));
+    } else {
+      for (size_t d = 0; d < width; ++d) {
+        const auto x = Load<int32_t>(At(i, 1 + d));
+        // A negative one is none of the small ones.
+        const auto place = static_cast<uint32_t>(x);
+        out[d] = place < small_logs_.size() ? small_logs_[place] : LogOf(x);
+      }
+    }
+    for (size_t d = 0; d < width; ++d) {
+      if (std::isfinite(out[d])) continue;
+      return Wrong(i, 1 + d,
+                   layout_.dense == RawNumber::kFloat
+                       ? fmt::format("expected a finite float as number {} of {}, found {}", d + 1,
+                                     width, out[d])
+                       : fmt::format("expected a whole number of at least 0 as number {} of {}, "
+                                     "whose log(x + 1) the model sees, found {}",
+                                     d + 1, width, Load<int32_t>(At(i, 1 + d))));
+    }
+  }
+  return {};
+}
+
+void RawBatches::AppendKeys(size_t records, Batch* batch) const {
+  const size_t keys = key_slots_.size();
+  const size_t slots = slot_ends_.size();
+  const size_t keys_before = batch->keys.size();
+  const size_t offsets_before = batch->offsets.size();
+  batch->keys.resize(keys_before + records * keys);
+  batch->offsets.resize(offsets_before + records * slots);
+  for (size_t i = 0; i < records; ++i) {
+    const std::byte* words = At(i, 1 + layout_.dense_width);
+    Key* key = batch->keys.data() + keys_before + i * keys;
+    for (size_t k = 0; k < keys; ++k) {
+      key[k] = RawKey(key_slots_[k], Load<uint32_t>(words + k * sizeof(uint32_t)));
+    }
+    uint32_t* offset = batch->offsets.data() + offsets_before + i * slots;
+    const auto begin = static_cast<uint32_t>(keys_before + i * keys);
+    for (size_t s = 0; s < slots; ++s) offset[s] = begin + slot_ends_[s];
+  }
+}
+
+Status RawBatches::Wrong(size_t record, size_t word, const std::string& what) const {
+  return Invalid(fmt::format(
+      "{}: byte {}: {}; records of {} bytes have {}: correct the file, or its layout (data.raw_*)",
+      files_[block_file_].path, block_offset_ + record * record_bytes_ + word * sizeof(uint32_t),
+      what, record_bytes_, layout_.Text()));
+}
+
+uint64_t RawBatches::records_of_all() const {
+  uint64_t records = 0;
+  for (const RawFile& file : files_) records += file.records;
+  return records;
+}
+
+Result<uint64_t> RawBatches::HashOfRest() {
+  uint64_t hash = 0;
+  while (true) {
+    STRATA_ASSIGN(const size_t records, ReadBlock(SIZE_MAX));
+    if (records == 0) return hash;
+    for (size_t i = 0; i < records; ++i) {
+      const uint64_t offset = block_offset_ + i * record_bytes_;
+      const auto* bytes = reinterpret_cast<const char*>(At(i, 0));
+      hash += Hash64({bytes, record_bytes_}, Mix64(PlaceId(block_file_, offset)));
+    }
+  }
+}
+
+}  // namespace strata

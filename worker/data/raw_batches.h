@@ -1,0 +1,89 @@
+// RawBatches: batches from one rank's share of files of HugeCTR's raw format.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file/disk.h"
+#include "strata/status.h"
+#include "worker/data/batch.h"
+#include "worker/data/file_parts.h"
+#include "worker/data/raw_layout.h"
+
+namespace strata {
+
+// A file of records, and how many there are.
+struct RawFile {
+  std::string path;
+  uint64_t records = 0;
+};
+
+// Looks at the sizes of at least one file. kNotFound: no such file. kInvalid: an empty file, one
+// that does not end with a whole record, or one that is compressed.
+Result<std::vector<RawFile>> LookAtRawFiles(Disk& disk, const std::vector<std::string>& paths,
+                                            const RawLayout& layout);
+
+struct RawOptions {
+  Share share = {};  // all records by default
+  // false: labels are not looked at, and are NaN.
+  bool labels_required = true;
+  // Set: the files, or parts of them, come in another order each epoch.
+  std::optional<uint64_t> order_seed = {};
+};
+
+class RawBatches : public BatchSource {
+ public:
+  // The files come one after another. The disk outlives this. Errors are those of LookAtRawFiles.
+  static Result<std::unique_ptr<RawBatches>> Open(Disk& disk, const std::vector<std::string>& paths,
+                                                  const RawLayout& layout,
+                                                  const RawOptions& options);
+
+  Status Rewind(uint64_t epoch) override;
+  // kInvalid, with file and byte: a label that is neither 0 nor 1, or a number that is not finite.
+  // kFailed: the disk's error, or a file that became shorter.
+  Status Next(size_t samples_max, Batch* batch) override;
+  double Progress() const override;
+
+  // Of all shares together.
+  uint64_t records_of_all() const;
+
+  // Reads the rest of the share: the sum over the records of a hash of each and its place.
+  Result<uint64_t> HashOfRest();
+
+ private:
+  RawBatches(Disk& disk, std::vector<RawFile> files, RawLayout layout, const RawOptions& options);
+
+  // Reads up to records_max records, of one file, into block_; 0 at the end of the share.
+  Result<size_t> ReadBlock(size_t records_max);
+  Status AppendLabels(size_t records, Batch* batch);
+  Status AppendDense(size_t records, Batch* batch);
+  void AppendKeys(size_t records, Batch* batch) const;
+  Status Wrong(size_t record, size_t word, const std::string& what) const;
+  // The word of the block's record.
+  const std::byte* At(size_t record, size_t word) const {
+    return block_.data() + record * record_bytes_ + word * sizeof(uint32_t);
+  }
+
+  Disk* disk_;
+  std::vector<RawFile> files_;
+  RawLayout layout_;
+  RawOptions options_;
+  size_t record_bytes_;
+  std::vector<uint32_t> key_slots_;  // the slot of each key of a record
+  std::vector<uint32_t> slot_ends_;  // where each slot's keys end in a record
+  std::vector<float> small_logs_;    // of kInt, from 0 on
+  std::vector<FilePart> parts_;      // of the share, in records
+  size_t part_ = 0;                  // that is read, or comes next
+  uint64_t done_ = 0;                // records of the part that have been read
+  uint64_t done_before_ = 0;         // and of the parts before
+  uint64_t records_ = 0;             // of the share
+  std::unique_ptr<File> file_;       // of the part, once something is read of it
+  std::vector<std::byte> block_;
+  size_t block_file_ = 0;  // where the block comes from
+  uint64_t block_offset_ = 0;
+};
+
+}  // namespace strata
