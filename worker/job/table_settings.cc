@@ -147,10 +147,9 @@ Status ReadTables(const Settings& settings, JobConfig* job) {
         "{}: [[table]] has no effect on model.kind = \"{}\", which has no vectors: remove it",
         where, ModelKindName(job->model)));
   }
-  if (job->data.sparse.has_value()) {
+  if (job->data.sparse.has_value() || job->data.raw.has_value()) {
     return Invalid(fmt::format(
-        "{}: [[table]] is for data with columns: rows of data.format = \"{}\" name their features "
-        "themselves; remove it",
+        "{}: [[table]] is for data with columns, which data.format = \"{}\" has not: remove it",
         where, settings.Text("data.format")));
   }
   if (job->device.kind == DeviceKind::kCuda) {
