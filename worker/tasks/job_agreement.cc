@@ -76,6 +76,7 @@ bool IsLater(std::string_view setting) {
 
 // Jobs that do not set these go on where they are as they would have been.
 bool IsLaterAndNotSet(const JobConfig& job, const JobSetting& setting) {
+  if (setting.name.ends_with("].keys_of")) return setting.value == "\"\"";  // of a [[feature]]
   if (!IsLater(setting.name)) return false;
   if (!job.origins.contains(setting.name)) return true;
   const auto rows = JobSettingsTable().settings;

@@ -106,6 +106,7 @@ columns = ["c"]
   EXPECT_EQ(text.find("decay"), std::string::npos);
   EXPECT_EQ(text.find("compute."), std::string::npos);
   EXPECT_EQ(text.find("model.bottom"), std::string::npos);
+  EXPECT_EQ(text.find("keys_of"), std::string::npos);
   EXPECT_NE(text.find("sparse.beta1 = 0.9\n"), std::string::npos);
   EXPECT_NE(text.find("sparse.learning_rate = 0.05\n"), std::string::npos);
   for (const char* set : {"sparse.weight_decay", "dense.warmup_steps"}) {
@@ -118,6 +119,23 @@ columns = ["c"]
   EXPECT_EQ(FirstDifference(text, fingerprint("job.seed=1", 2, 78))->first,
             "hash of data.train = 000000000000004d");
   EXPECT_EQ(FirstDifference("a\n", "a\nb\n"), (Pair{"nothing more", "b"}));
+}
+
+TEST(Agree, AFingerprintHoldsWhoseKeysAFeatureHas) {
+  const auto job = ParseJob(R"([data]
+columns = ["c", "d", "y"]
+label = "y"
+[[feature]]
+columns = ["c"]
+[[feature]]
+columns = ["d"]
+keys_of = "c"
+)",
+                            "job.toml", {});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  const std::string text = JobFingerprint(*job, 1, {.features = {}, .rows = 10});
+  EXPECT_NE(text.find("feature[2].keys_of = \"c\"\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("feature[1].keys_of"), std::string::npos);
 }
 
 constexpr const char* kJob = R"([data]
