@@ -31,8 +31,7 @@ Stage LimitOf(const std::vector<Times>& ranks) {
   return static_cast<Stage>(std::ranges::max_element(stages) - stages.begin());
 }
 
-// In per cent.
-double Percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+double ShareInPercent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
 nlohmann::ordered_json OverJson(const OverWorkers& over) {
   return {{"mean_seconds", over.mean}, {"max_seconds", over.max}};
@@ -64,15 +63,16 @@ std::string StageShares(const StageReport& report) {
     const OverWorkers& over = report.stages[stage];
     text +=
         fmt::format("{}{} {:.0f} %", stage == 0 ? "" : ", ", StageName(static_cast<Stage>(stage)),
-                    Percent(over.mean, report.total.mean));
+                    ShareInPercent(over.mean, report.total.mean));
     if (report.workers == 1) continue;
-    text += fmt::format(" (at most {:.0f} %)", Percent(over.max, report.total.mean));
+    text += fmt::format(" (at most {:.0f} %)", ShareInPercent(over.max, report.total.mean));
   }
   return text;
 }
 
 std::string ReaderText(const StageReport& report) {
-  return fmt::format("busy {:.0f} % of the time", Percent(report.reading.mean, report.total.mean));
+  return fmt::format("busy {:.0f} % of the time",
+                     ShareInPercent(report.reading.mean, report.total.mean));
 }
 
 nlohmann::ordered_json StagesJson(const StageReport& report) {

@@ -46,6 +46,30 @@ TEST(TrainingProcess, TablesAreBitIdenticalBetweenRunsAndNumbersOfServers) {
   }
 }
 
+// Updates of several workers are under way on several servers when each of them evaluates.
+TEST(TrainingProcess, EvaluationsBetweenStepsChangeNoBitAndTheBestModelIsKept) {
+  TempFolder folder;
+  TrainOn(2, 2, kShort, folder.File("plain"));
+  TrainOn(2, 2, {"train.epochs=1", "train.eval_every_steps=9"}, folder.File("evaluated"));
+  for (const std::string file : {"sparse-1.bin", "dense-1.bin"}) {
+    const std::string plain = ReadWholeFile(folder.File("plain") + "/" + file);
+    EXPECT_GT(plain.size(), 100U);
+    EXPECT_TRUE(plain == ReadWholeFile(folder.File("evaluated") + "/" + file)) << file;
+  }
+  const nlohmann::json best =
+      TrainOn(2, 2, {"train.epochs=3", "train.eval_every_steps=16", "train.early_stopping=2"},
+              folder.File("best"));
+  ASSERT_TRUE(best.contains("early_stopping")) << best.dump();
+  EXPECT_EQ(best["early_stopping"]["best_by"], "auc");
+  EXPECT_GT(best["early_stopping"]["best_step"], 0);
+  EXPECT_GT(best["stages"]["allreduce"]["max_seconds"], 0);
+  const ProcessResult evaluated =
+      RunProcess(ProgramPath("strata-worker"),
+                 {.arguments = {"--job=" + AdultJob(), "--task=evaluate", "--json",
+                                "output.model=" + folder.File("best")}});
+  EXPECT_EQ(LastJson(evaluated.output)["metrics"], best["metrics"]);
+}
+
 // Rows on disk are saved like those in memory, however many they are: more than a page of a scan in
 // each lane, and more than the servers keep in memory.
 TEST(TrainingProcess, AServerWithAColdTierSavesTheModelOfOneWithout) {

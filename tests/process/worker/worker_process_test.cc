@@ -108,6 +108,43 @@ epochs = 6
   EXPECT_GE(auc_of("deepfm"), 0.95);
 }
 
+// With a number that is none it ends, and says where that came from; without one it says that the
+// model is worse than none.
+TEST(WorkerProcess, AModelThatDivergesIsToldOf) {
+  TempFolder folder;
+  const std::string rows = XorCsv(4000, 20, 1);
+  std::string reversed = rows;
+  for (size_t at = 0; (at = reversed.find('\n', at)) != std::string::npos; ++at) {
+    reversed[at - 1] = reversed[at - 1] == '0' ? '1' : '0';
+  }
+  WriteWholeFile(folder.File("train.csv"), rows);
+  WriteWholeFile(folder.File("test.csv"), reversed);
+  WriteWholeFile(folder.File("job.toml"), R"([data]
+train = "train.csv"
+test = "test.csv"
+columns = ["left", "right", "label"]
+label = "label"
+[[feature]]
+columns = ["left", "right"]
+[sparse]
+learning_rate = 0.1
+init_scale = 0.1
+[train]
+batch_size = 128
+epochs = 6
+)");
+  const std::string job = "--job=" + folder.File("job.toml");
+  const ProcessResult diverged = RunWorker({job, "sparse.optimizer=sgd", "sparse.learning_rate=1e6",
+                                            "dense.optimizer=sgd", "dense.learning_rate=1e6"});
+  EXPECT_EQ(diverged.end, ProcessEnd{1});
+  EXPECT_NE(diverged.errors.find("the loss is nan: "), std::string::npos) << diverged.errors;
+  EXPECT_NE(diverged.errors.find("layer '"), std::string::npos) << diverged.errors;
+  const ProcessResult far = RunWorker({job});
+  EXPECT_EQ(far.end, ProcessEnd{});
+  EXPECT_NE(far.errors.find("the evaluation on data.test has logloss "), std::string::npos);
+  EXPECT_NE(far.errors.find(", far above 0.693"), std::string::npos) << far.errors;
+}
+
 TEST(WorkerProcess, AResultThatFindsNoRoomIsAnError) {
   TempFolder folder;
   WriteWholeFile(folder.File("train.csv"), XorCsv(500, 20, 1));
