@@ -13,6 +13,14 @@ namespace strata {
 // file:line, a value that cannot be, or one that contradicts the others.
 Status ReadDataSettings(const Settings& settings, JobConfig* job);
 
+// What data.format fixes by itself, and a setting of the job file says otherwise. `fixed` ends
+// "whose ...".
+Status Contradicts(const Settings& settings, std::string_view key, std::string_view fixed);
+
+// Formats without columns have no settings of columns: kInvalid, as Contradicts has it, for one
+// that is set.
+Status RefuseColumns(const Settings& settings, std::string_view fixed);
+
 // An error about a setting's value: the place that gave it, the key, and `what` is wrong with it.
 Status Wrong(const Settings& settings, std::string_view key, std::string_view what);
 
