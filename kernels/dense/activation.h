@@ -40,7 +40,7 @@ STRATA_HD float Activated(Activation activation, float x) {
     case Activation::kNone:
       return x;
     case Activation::kRelu:
-      return x > 0.0F ? x : 0.0F;
+      return x <= 0.0F ? 0.0F : x;  // what is no number stays none
     case Activation::kSigmoid:
       return math::Sigmoid(x);
     case Activation::kTanh:

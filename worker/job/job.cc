@@ -7,12 +7,11 @@
 #include <tuple>
 #include <utility>
 
-#include "base/file/standard_input.h"
 #include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "worker/data/file_list.h"
 #include "worker/job/config_look.h"
 #include "worker/job/data_settings.h"
+#include "worker/job/job_files.h"
 #include "worker/job/layer_settings.h"
 #include "worker/job/table_settings.h"
 #include "worker/job/tree_settings.h"
@@ -302,53 +301,6 @@ Status ReadEvaluations(const Settings& settings, JobConfig* job) {
     return Wrong(settings, "train.best_by",
                  "has no effect without train.early_stopping: set that, or remove train.best_by");
   }
-  return {};
-}
-
-// Who reads data once can take it from standard input.
-Status CheckStandardInput(const Settings& settings, const JobConfig& job, const std::string& task) {
-  const auto is_input = [](const std::vector<std::string>& files) {
-    return std::ranges::any_of(files, IsStandardInput);
-  };
-  if (is_input(job.train_files)) {
-    return Wrong(settings, "data.train",
-                 "is -, standard input, which can be read once: training reads its data more than "
-                 "once; name a file");
-  }
-  if (!is_input(job.test_files)) return {};
-  if (settings.Text("model.kind") == "gbdt" || job.data.raw.has_value()) {
-    return Wrong(settings, "data.test",
-                 fmt::format("is -, standard input, which is for text and click models, not for "
-                             "{}: name a file",
-                             job.data.raw.has_value() ? "data.format = \"raw\"" : "boosted trees"));
-  }
-  if (task != "train") return {};
-  return Wrong(settings, "data.test",
-               "is -, standard input, which can be read once: training measures on its data more "
-               "than once; name a file, or none");
-}
-
-Status FindFilesOf(Disk& disk, const JobConfig& job, const char* key,
-                   std::vector<std::string>* names) {
-  Result<std::vector<std::string>> files = FindDataFiles(disk, *names);
-  STRATA_TRY(WrongPath(job, key, files.status()));
-  *names = std::move(files).value();
-  if (!job.trees.has_value() || names->size() <= 1) return {};
-  return WrongPath(job, key,
-                   Invalid(fmt::format("the pattern stands for {} files: expected one, as boosted "
-                                       "trees read one file",
-                                       names->size())));
-}
-
-// Puts files in the place of the patterns. Data that the task does not read need not be there.
-Status FindJobFiles(Disk& disk, const std::string& task, JobConfig* job) {
-  const bool trains = task == "train" || task == "refit";
-  if (trains) STRATA_TRY(FindFilesOf(disk, *job, "data.train", &job->train_files));
-  STRATA_TRY(FindFilesOf(disk, *job, "data.test", &job->test_files));
-  if (!job->trees.has_value()) return {};
-  const std::vector<std::string>& rows = trains ? job->train_files : job->test_files;
-  if (!rows.empty()) job->trees->data.path = rows[0];
-  if (!job->trees->data.valid.empty()) job->trees->data.valid = job->test_files;
   return {};
 }
 

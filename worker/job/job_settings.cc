@@ -131,7 +131,8 @@ constexpr Setting kJobRows[] = {
         "Columns that are not used. A column that is used nowhere and not listed here is an "
         "error."),
     Row("data.bad_share_max", kFloat, "0.001",
-        "Share of unreadable lines in a worker's part of a file above which the job fails.", 0, 1),
+        "Share of unreadable lines in a worker's part of the files above which the job fails.", 0,
+        1),
 
     Row("data.raw_dense", kInt, "0", "Dense numbers of a raw record.", 0, 65536),
     Choice("data.raw_dense_type", "float|int", "float",

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -14,7 +15,9 @@
 
 #include "base/random.h"
 #include "cluster/collective/memory_world.h"
+#include "strata/click_model.h"
 #include "tests/support/temp_folder.h"
+#include "tests/worker/compress.h"
 #include "tests/worker/ctr/sync_store.h"
 #include "tests/worker/thread_session.h"
 #include "tests/worker/xor_data.h"
@@ -94,7 +97,7 @@ class JobTasks : public testing::Test {
 
  private:
   Outcome RunRank(Session& session, Task task, const std::vector<std::string>& overrides) {
-    auto job = ParseJob(job_text_, folder_.File("job.toml"), overrides);
+    auto job = ParseJob(job_text_, folder_.File("job.toml"), overrides, TaskName(task));
     if (!job.ok()) return {.status = job.status(), .result = {}};
     WorkerOptions options;
     options.task = task;
@@ -450,6 +453,88 @@ TEST_F(JobTasks, GaucEndsTraining) {
   EXPECT_EQ(outcome.result.early_stopping->best_by, "gauc");
   const Outcome evaluated = Run(Task::kEvaluate, 1, {"data.group=left"});
   EXPECT_EQ(evaluated.result.metrics->gauc, outcome.result.metrics->gauc);
+}
+
+// What several workers predict, in parts of files or whole ones, is what one predicts.
+TEST_F(JobTasks, WorkersShareSeveralAndCompressedFiles) {
+  const std::string rows = XorCsv(500, 12, 1);
+  std::string names;
+  for (size_t begin = 0, file = 0; begin < rows.size(); ++file) {
+    const size_t end = std::min(rows.find('\n', begin + rows.size() / 7), rows.size() - 1) + 1;
+    const std::string text = rows.substr(begin, end - begin);
+    const std::string name = folder_.File(fmt::format("part-{}", file));
+    WriteWholeFile(name, file % 3 == 0 ? text : file % 3 == 1 ? Gzip(text) : Zstd(text));
+    names += (names.empty() ? "" : ",") + name;
+    begin = end;
+  }
+  const std::string one = folder_.File("one.gz");
+  WriteWholeFile(one, Gzip(rows));
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  ASSERT_TRUE(Run(Task::kPredict, 1, {"data.test=" + folder_.File("train.csv")}).status.ok());
+  const std::vector<std::string> expected = Predictions();
+  ASSERT_EQ(expected.size(), 500U);
+  for (const size_t world : {1U, 2U, 3U, 5U}) {
+    for (const std::string& files : {names, one}) {
+      const Outcome predicted = Run(Task::kPredict, world, {"data.test=" + files});
+      ASSERT_TRUE(predicted.status.ok()) << predicted.status.ToString();
+      EXPECT_EQ(predicted.result.samples, 500U);
+      EXPECT_EQ(Predictions(), expected) << world << " workers";
+      // Of one compressed file all workers but one have nothing.
+      const Outcome trained = Run(Task::kTrain, world,
+                                  {"data.train=" + files, "output.model=" + folder_.File("other")});
+      ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
+      EXPECT_EQ(trained.result.samples, 500U);
+    }
+  }
+  WriteWholeFile(one, Gzip(rows).substr(0, 400));
+  for (const Task task : {Task::kTrain, Task::kEvaluate}) {
+    const Outcome cut = Run(task, 3, {"data.train=" + one, "data.test=" + one});
+    EXPECT_EQ(cut.status.code(), StatusCode::kInvalid);
+    EXPECT_THAT(cut.status.message(), HasSubstr("one.gz: byte 400 of the file"));
+  }
+}
+
+TEST_F(JobTasks, StandardInputIsForOneWorker) {
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  job_text_.replace(job_text_.find("\"test.csv\""), 10, "\"-\"");
+  EXPECT_THAT(Run(Task::kTrain, 1).status.message(), HasSubstr("data.test is -, standard input"));
+  for (const Task task : {Task::kEvaluate, Task::kPredict}) {
+    EXPECT_THAT(
+        Run(task, 2).status.message(),
+        HasSubstr("data.test: is -, standard input, which one worker reads, but there are 2"));
+  }
+}
+
+TEST_F(JobTasks, RawRecordsAreSharedAndTheirModelIsForNoColumns) {
+  job_text_ = WithData("format = \"raw\"\nraw_slots = 2\nraw_label_type = \"int\"\n");
+  std::string bytes;
+  for (uint32_t i = 0; i < 500; ++i) {
+    const uint32_t left = i * 7 % 12;
+    const uint32_t right = i * 5 % 11;
+    const std::array<uint32_t, 3> words = {(left ^ right) & 1, left, right};
+    bytes.append(reinterpret_cast<const char*>(words.data()), sizeof(words));
+  }
+  WriteWholeFile(folder_.File("train.csv"), bytes.substr(0, 2400));
+  WriteWholeFile(folder_.File("more"), bytes.substr(2400));
+  WriteWholeFile(folder_.File("test.csv"), bytes);
+  const std::string both =
+      fmt::format("data.train={},{}", folder_.File("train.csv"), folder_.File("more"));
+  std::vector<std::vector<std::string>> predictions;
+  for (const size_t world : {1U, 3U}) {
+    const Outcome trained =
+        Run(Task::kTrain, world, {both, "train.epochs=20", "sparse.learning_rate=0.1"});
+    ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
+    EXPECT_EQ(trained.result.samples, 20 * 500U);
+    EXPECT_GT(trained.result.metrics->auc, 0.9);
+    for (const size_t readers : {1U, 2U, 4U}) {
+      ASSERT_TRUE(Run(Task::kPredict, readers).status.ok());
+      predictions.push_back(Predictions());
+      EXPECT_EQ(predictions.back().size(), 500U);
+      EXPECT_EQ(predictions.back(), predictions[predictions.size() / 4 * 3]);
+    }
+  }
+  EXPECT_THAT(ClickModel::Read(folder_.File("model")).status().message(),
+              HasSubstr("was trained with data.format = \"raw\""));
 }
 
 }  // namespace
