@@ -31,7 +31,9 @@ constexpr uint32_t kSlots = 26;
 constexpr uint32_t kDenseWidth = 13;
 constexpr uint64_t kRowsOfSlot = 1000;
 constexpr uint32_t kBatch = 512;
-constexpr OptimizerSpec kRule{.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.02F};
+// Sums that begin at 0 would make first steps the signs of gradients, and rounding large.
+constexpr OptimizerSpec kRule{
+    .kind = OptimizerKind::kAdaGrad, .learning_rate = 0.02F, .initial_accumulator = 0.1F};
 
 ModelShape ShapeOf(ModelKind kind) {
   ModelShape shape{kind, 16, {64, 32}, kSlots, kDenseWidth};
@@ -134,6 +136,7 @@ nlohmann::json GraphJson(const LayerGraph& graph) {
           {"batch", kBatch},
           {"learning_rate", kRule.learning_rate},
           {"epsilon", kRule.epsilon},
+          {"initial_accumulator", kRule.initial_accumulator},
           {"layers", layers}};
 }
 

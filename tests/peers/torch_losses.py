@@ -101,7 +101,8 @@ def losses_of(folder):
     keys = torch.tensor(numpy.fromfile(folder / "keys.i32", "<i4").astype("i8"))
     keys = keys.reshape(-1, spec["batch"], spec["slots"])
     rule = torch.optim.Adagrad([graph.rows, graph.parameters], lr=spec["learning_rate"],
-                               eps=spec["epsilon"])
+                               eps=spec["epsilon"],
+                               initial_accumulator_value=spec["initial_accumulator"])
     losses = []
     for step in range(len(labels)):
         rule.zero_grad()
