@@ -137,7 +137,7 @@ def main():
     parser.add_argument("--device", choices=LIMITS, default="cpu")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("models", nargs="*", default=MODELS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.steps < MEAN_OF:
         parser.error(f"--steps is {options.steps}: expected at least {MEAN_OF}")
     agree = [compare(options.program, model, options.device, options.steps)

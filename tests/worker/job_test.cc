@@ -243,7 +243,7 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
       {With("eval_every = 2", "best_by = \"logloss\""),
        "dir/job.toml:56:1: train.best_by has no effect without train.early_stopping"},
       {With("eval_every = 2", "early_stopping = 2"),
-       "dir/job.toml:56:1: train.early_stopping has no effect where the only evaluation is behind "
+       "dir/job.toml:56:1: train.early_stopping has no effect where the only evaluation is after "
        "the last epoch"},
       {With("ignore = [\"id\"]", "ignore = [\"id\", \"age\"]"),
        "column 'age' is both ignored and a feature"},

@@ -32,7 +32,7 @@ class DecodedBytes {
   virtual ~DecodedBytes() = default;
 
   // Fills `out` with the bytes from `offset` on; fewer only at the end. Cheap where the last read
-  // ended at `offset`; behind that all between is decoded, before it all from the beginning.
+  // ended at `offset`; after it all between is decoded, before it all from the beginning.
   //
   // kInvalid, with the offset in the compressed file: it is cut short, damaged, needs too large a
   // window, or goes on with something else. kFailed: the disk's error.

@@ -34,7 +34,7 @@ constexpr uint64_t PlaceId(size_t file, uint64_t offset) {
 // The parts of a share, in the order of the files: its range of all bytes, cut at the files' ends.
 // A file that cannot be cut belongs to the share that its middle byte lies in. With `to_end` the
 // share goes on to the last file's end. Shares that join without gap or overlap have every byte
-// once, and those of a higher rank lie behind those of a lower one.
+// once, and those of a higher rank come after those of a lower one.
 std::vector<FilePart> PartsOf(std::span<const FileExtent> files, Share share, bool to_end = false);
 
 // The same parts in a random order, a function of the seed, the epoch and which parts there are.

@@ -285,7 +285,7 @@ Status ReadEvaluations(const Settings& settings, JobConfig* job) {
   }
   if (job->early_stopping > 0 && job->eval_every == 0 && job->eval_every_steps == 0) {
     return Wrong(settings, "train.early_stopping",
-                 "has no effect where the only evaluation is behind the last epoch: set "
+                 "has no effect where the only evaluation is after the last epoch: set "
                  "train.eval_every_steps or train.eval_every, or remove it");
   }
   if (job->best_by == "gauc" && job->data.group.empty()) {

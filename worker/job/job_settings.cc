@@ -58,10 +58,10 @@ constexpr Setting Choice(std::string_view key, std::string_view choices,
           0, 1e6),                                                                                 \
       Row(section ".clip_norm", kFloat, "0",                                                       \
           "Gradients of a larger Euclidean norm are scaled to this one: of each embedding row, "   \
-          "or of the dense part as a whole. Behind clip_value. 0: as they are.",                   \
+          "or of the dense part as a whole. After clip_value. 0: as they are.",                    \
           0, 1e6),                                                                                 \
       Row(section ".weight_decay", kFloat, "0",                                                    \
-          "This times the weight is added to its gradient (an L2 penalty), behind clipping; of "   \
+          "This times the weight is added to its gradient (an L2 penalty), after clipping; of "    \
           "embeddings only to the rows of a step.",                                                \
           0, 1e6),                                                                                 \
       Row(section ".warmup_steps", kInt, "0",                                                      \
@@ -179,7 +179,9 @@ constexpr Setting kJobRows[] = {
         "row; lazy_adam makes up for the steps that did not touch a row."),
     STRATA_OPTIMIZER_ROWS("sparse", "0.05"),
     Choice("sparse.initializer", "zero|uniform|normal", "normal",
-           "How a row that no worker has updated yet looks. Single weights always begin at 0."),
+           "How a row that no worker has updated yet looks, its single weight included. Rows of "
+           "logistic "
+           "regression always begin at 0."),
     Row("sparse.init_scale", kFloat, "0.01",
         "Bound of the uniform or deviation of the normal initializer.", 0, 1e3),
     Choice(
@@ -223,7 +225,7 @@ constexpr Setting kJobRows[] = {
         "Epochs between two evaluations on data.test. 0: only after the last.", 0, 1e6),
     Row("train.eval_every_steps", kInt, "0",
         "Steps between two evaluations on data.test, over all epochs; training waits meanwhile. "
-        "0: none but those behind epochs.",
+        "0: none but those after epochs.",
         0, 1e9),
     Row("train.early_stopping", kInt, "0",
         "Evaluations in a row, none of them better than the best before, after which training "

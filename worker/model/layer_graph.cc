@@ -160,6 +160,7 @@ Status LayerGraph::AddInputs() {
               .vectors = is_even ? std::max(slots_, 1U) : 1}};
   for (const GraphTable& table : spec_.tables) {
     if (table.name.empty()) continue;
+    ++named_tables_;
     if (std::ranges::count(values_, table.name, &GraphValue::name) > 0) {
       return Invalid(fmt::format("table '{}': its name is taken", table.name));
     }
@@ -180,7 +181,8 @@ Status LayerGraph::Add(const LayerSpec& layer) {
   for (const std::string& name : layer.inputs) {
     const auto found = std::ranges::find(values_, name, &GraphValue::name);
     if (found == values_.end()) {
-      const bool is_later = std::ranges::count(spec_.layers, name, &LayerSpec::name) > 0;
+      const bool is_later =
+          name != layer.name && std::ranges::count(spec_.layers, name, &LayerSpec::name) > 0;
       return WrongLayer(layer, fmt::format("input '{}' is neither {}, {}, a table nor an earlier "
                                            "layer{}",
                                            name, kDenseInput, kEmbeddingsInput,
@@ -239,8 +241,9 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
     case LayerKind::kCross:
     case LayerKind::kLowRankCross:
       if (width(0) != width(1)) {
-        return WrongLayer(spec, fmt::format("its inputs have {} and {} elements: expected as many",
-                                            width(0), width(1)));
+        return WrongLayer(
+            spec, fmt::format("its inputs have {} and {} elements: expected the same number",
+                              width(0), width(1)));
       }
       if (spec.kind == LayerKind::kLowRankCross && (spec.width == 0 || spec.width > width(0))) {
         return WrongLayer(spec,
@@ -250,6 +253,7 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
       return {};
     case LayerKind::kFm:
     case LayerKind::kWide:
+      if (spec.kind == LayerKind::kFm) STRATA_TRY(CheckVectors(*layer));
       output->width = 1;
       if (spec.kind == LayerKind::kWide) {
         if (has_key_weights_) return WrongLayer(spec, "there is one already");
@@ -261,8 +265,9 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
       output->width = width(0);
       for (size_t i = 1; i < layer->inputs.size(); ++i) {
         if (width(i) == width(0)) continue;
-        return WrongLayer(spec, fmt::format("its inputs have {} and {} elements: expected as many",
-                                            width(0), width(i)));
+        return WrongLayer(
+            spec, fmt::format("its inputs have {} and {} elements: expected the same number",
+                              width(0), width(i)));
       }
       output->vectors = values_[layer->inputs[0]].vectors;
       return {};
@@ -274,10 +279,24 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
     case LayerKind::kSlice:
       return ShapeSlice(*layer, output);
     case LayerKind::kSumVectors:
+      STRATA_TRY(CheckVectors(*layer));
       output->width = width(0) / values_[layer->inputs[0]].vectors;
       return {};
   }
   return {};
+}
+
+// Several vectors of one length, or the only slot of an input.
+Status LayerGraph::CheckVectors(const GraphLayer& layer) const {
+  const uint32_t input = layer.inputs[0];
+  const GraphValue& value = values_[input];
+  const bool is_table = input > kEmbeddings && input < kEmbeddings + 1 + named_tables_;
+  const bool is_one_slot = (input == kEmbeddings && slots_ == 1) || is_table;
+  if (value.vectors > 1 || is_one_slot) return {};
+  return WrongLayer(layer.spec,
+                    fmt::format("its input '{}' is not several vectors of one length: expected "
+                                "{}, a table, or a concat or slice of such vectors",
+                                value.name, kEmbeddingsInput));
 }
 
 // Whole vectors of its input stay vectors.

@@ -178,6 +178,7 @@ class LayerGraph {
   Status Add(const LayerSpec& layer);
   Status Shape(GraphLayer* layer, GraphValue* output);
   void ShapeConcat(const GraphLayer& layer, GraphValue* output) const;
+  Status CheckVectors(const GraphLayer& layer) const;
   Status ShapeSlice(const GraphLayer& layer, GraphValue* output) const;
   void PlaceParameters(GraphLayer* layer);
   void PlaceConcatenated();
@@ -187,6 +188,7 @@ class LayerGraph {
 
   GraphSpec spec_;
   uint32_t slots_ = 0;
+  uint32_t named_tables_ = 0;
   std::vector<uint32_t> table_slots_;
   std::vector<TablePlace> table_places_;
   std::vector<GraphLayer> layers_;

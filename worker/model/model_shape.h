@@ -51,7 +51,7 @@ LayerGraph GraphOf(const ModelShape& shape);
 // The tables of the model's rows, one at least.
 std::vector<GraphTable> TablesOf(const ModelShape& shape);
 
-// Says how the model's rows begin: as `asked` by the user, but single weights begin at 0.
+// Says how the model's rows begin: as `asked` by the user, but those of logistic regression at 0.
 InitializerSpec InitializerOf(const ModelShape& shape, const InitializerSpec& asked);
 
 }  // namespace strata

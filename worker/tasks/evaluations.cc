@@ -34,7 +34,7 @@ Status Evaluations::Resume(const std::optional<EvaluationState>& state) {
         BestByName(state->by), job_.best_by, best_steps);
     return {};
   }
-  // A model of later steps was saved behind the checkpoint. Training gets there again.
+  // A model of later steps was saved after the checkpoint. Training gets there again.
   const bool is_there =
       job_.model_path.empty() ||
       (group.rank() == 0 &&

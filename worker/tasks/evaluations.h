@@ -41,8 +41,8 @@ class Evaluations {
   // training ends, by train.early_stopping, or because it was asked to during the evaluation, which
   // is then as if it had not begun.
   Result<bool> BetweenSteps(uint64_t epoch);
-  // Behind an epoch, counted from 0: evaluates when train.eval_every says so, and behind the last.
-  // False: as BetweenSteps; never behind the last.
+  // After an epoch, counted from 0: evaluates when train.eval_every says so, and after the last.
+  // False: as BetweenSteps; never after the last.
   Result<bool> AfterEpoch(uint64_t epoch);
 
   // What a checkpoint has to hold; null without train.early_stopping.

@@ -67,15 +67,22 @@ std::string ToJson(const JobConfig& job, const LayerGraph& graph) {
   return object.dump() + "\n";
 }
 
+// Sections of a job file that say the same.
+std::string Sections(const JobConfig& job, const LayerGraph& graph) {
+  std::string text = "[model]\nkind = \"layers\"\n";
+  if (job.embedding_dim > 0) text += fmt::format("embedding_dim = {}\n", job.embedding_dim);
+  if (job.dropout > 0) text += fmt::format("dropout = {}\n", job.dropout);
+  return text + "\n" + LayersToToml(graph.spec().layers);
+}
+
 std::string ForPeople(const JobConfig& job, const LayerGraph& graph) {
   const Memory memory = MemoryOf(job, graph);
   return fmt::format(
       "{}A step of {} samples in one worker holds {} of values and their gradients; parameters "
       "with "
-      "gradients and state take {}.\n\nThe same network for a job file, with model.kind = "
-      "\"layers\":\n\n{}",
+      "gradients and state take {}.\n\nThe same network in a job file:\n\n{}",
       graph.ToText(), job.batch_size, HumanBytes(memory.values), HumanBytes(memory.parameters),
-      LayersToToml(graph.spec().layers));
+      Sections(job, graph));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Stage LimitOf(const std::vector<Times>& ranks) {
   constexpr auto kAllreduce = static_cast<size_t>(Stage::kAllreduce);
   const Times& slowest =
       *std::ranges::min_element(ranks, {}, [](const Times& times) { return times[kAllreduce]; });
-  const auto stages = std::span(slowest).first(static_cast<size_t>(Stage::kOther));
+  const auto stages = std::span(slowest).first(kStages);
   return static_cast<Stage>(std::ranges::max_element(stages) - stages.begin());
 }
 

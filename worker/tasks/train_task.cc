@@ -137,6 +137,9 @@ class TrainTask {
     if (was_ended) return StoppedUnread();
     STRATA_TRY(ReportStages());
     if (group_.rank() == 0) WarnOfDivergence();
+    if (group_.rank() == 0 && job_.model_path.empty()) {
+      Log(LogLevel::kInfo, "the model is not saved, as output.model is empty");
+    }
     return std::move(result_);
   }
 

@@ -88,6 +88,13 @@ TEST(LayerGraph, RefusesWhatCannotBe) {
   EXPECT_THAT(
       why(Spec({{.name = "a", .kind = LayerKind::kWide}, {.name = "b", .kind = LayerKind::kWide}})),
       HasSubstr("layer 'b' (wide): there is one already"));
+  EXPECT_THAT(why(Spec({{.name = "a", .kind = LayerKind::kFm, .inputs = {"dense"}}})),
+              HasSubstr("layer 'a' (fm): its input 'dense' is not several vectors of one length"));
+  GraphSpec uneven = Spec({{.name = "a", .kind = LayerKind::kFm, .inputs = {"embeddings"}}});
+  uneven.tables = {{.name = "x", .slots = 2, .dim = 4}, {.name = "y", .slots = 2, .dim = 3}};
+  EXPECT_THAT(why(uneven), HasSubstr("its input 'embeddings' is not several vectors"));
+  uneven.layers[0].inputs = {"y"};
+  EXPECT_TRUE(LayerGraph::Make(uneven).ok());
   GraphSpec large = Spec({Logit("embeddings")});
   large.tables[0].slots = 1U << 31;
   EXPECT_THAT(why(large), HasSubstr("expected at most"));
