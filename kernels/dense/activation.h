@@ -49,19 +49,19 @@ STRATA_HD float Activated(Activation activation, float x) {
   return x;
 }
 
-// The derivative at the place where the function gives y.
-STRATA_HD float ActivationSlope(Activation activation, float y) {
+// The gradient of x, where the function gives y and dy is the gradient of that.
+STRATA_HD float ActivatedBack(Activation activation, float y, float dy) {
   switch (activation) {
     case Activation::kNone:
-      return 1.0F;
+      return dy;
     case Activation::kRelu:
-      return y > 0.0F ? 1.0F : 0.0F;
+      return y > 0.0F ? dy : 0.0F;
     case Activation::kSigmoid:
-      return y * (1.0F - y);
+      return dy * (y * (1.0F - y));
     case Activation::kTanh:
-      return 1.0F - y * y;
+      return dy * (1.0F - y * y);
   }
-  return 1.0F;
+  return dy;
 }
 
 }  // namespace strata

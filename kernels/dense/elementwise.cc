@@ -1,5 +1,7 @@
 #include "kernels/dense/elementwise.h"
 
+#include <type_traits>
+
 namespace strata {
 namespace {
 
@@ -10,22 +12,42 @@ void ForEachElement(size_t samples, size_t width, const Apply& apply) {
   }
 }
 
+// Calls run(std::integral_constant) with the activation, so that loops need not look at it.
+template <typename Run>
+void WithActivation(Activation activation, const Run& run) {
+  switch (activation) {
+    case Activation::kNone:
+      return run(std::integral_constant<Activation, Activation::kNone>());
+    case Activation::kRelu:
+      return run(std::integral_constant<Activation, Activation::kRelu>());
+    case Activation::kSigmoid:
+      return run(std::integral_constant<Activation, Activation::kSigmoid>());
+    case Activation::kTanh:
+      return run(std::integral_constant<Activation, Activation::kTanh>());
+  }
+}
+
 }  // namespace
 
 void Activate(const Exec& /*exec*/, const PairShape& shape, Activation activation,
               std::span<const float> from, std::span<float> to) {
-  ForEachElement(shape.samples, shape.width, [&](size_t i, size_t e) {
-    to[i * shape.to_stride + e] = Activated(activation, from[i * shape.from_stride + e]);
+  WithActivation(activation, [&](auto of) {
+    ForEachElement(shape.samples, shape.width, [&](size_t i, size_t e) {
+      to[i * shape.to_stride + e] = Activated(of, from[i * shape.from_stride + e]);
+    });
   });
 }
 
 void ActivateBack(const Exec& /*exec*/, const PairShape& shape, Activation activation,
                   std::span<const float> y, std::span<const float> dy, std::span<float> dx,
                   bool adds) {
-  ForEachElement(shape.samples, shape.width, [&](size_t i, size_t e) {
-    const size_t from = i * shape.from_stride + e;
-    float& to = dx[i * shape.to_stride + e];
-    to = (adds ? to : 0.0F) + dy[from] * ActivationSlope(activation, y[from]);
+  WithActivation(activation, [&](auto of) {
+    ForEachElement(shape.samples, shape.width, [&](size_t i, size_t e) {
+      const size_t from = i * shape.from_stride + e;
+      const float d = ActivatedBack(of, y[from], dy[from]);
+      float& to = dx[i * shape.to_stride + e];
+      to = adds ? to + d : d;
+    });
   });
 }
 

@@ -21,8 +21,8 @@ struct PairShape {
 // to = activation(from). Both may be the same numbers.
 void Activate(const Exec& exec, const PairShape& shape, Activation activation,
               std::span<const float> from, std::span<float> to);
-// dx = or += dy times the slope; y lies like dy. dx may be dy where nothing is added. The shape is
-// that of dy and dx.
+// dx = or += the gradient of `from`; y lies like dy. dx may be dy where nothing is added. The shape
+// is that of dy and dx.
 void ActivateBack(const Exec& exec, const PairShape& shape, Activation activation,
                   std::span<const float> y, std::span<const float> dy, std::span<float> dx,
                   bool adds);

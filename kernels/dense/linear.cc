@@ -59,21 +59,6 @@ Status LinearBackward(const Exec& exec, MatMul& matmul, const LinearShape& shape
                     dy, w, {}, dx);
 }
 
-void ReluForward(const Exec& /*exec*/, const RowShape& shape, std::span<float> y) {
-  ForEachElement(shape, [&](size_t row, size_t column) {
-    float& value = y[row * shape.stride + column];
-    value = value <= 0.0F ? 0.0F : value;
-  });
-}
-
-void ReluBackward(const Exec& /*exec*/, const RowShape& shape, std::span<const float> y,
-                  std::span<float> dy) {
-  ForEachElement(shape, [&](size_t row, size_t column) {
-    const size_t at = row * shape.stride + column;
-    dy[at] = y[at] > 0.0F ? dy[at] : 0.0F;
-  });
-}
-
 void DropoutForward(const Exec& /*exec*/, const RowShape& shape, float share, uint64_t seed,
                     std::span<float> y) {
   const float scale = 1.0F / (1.0F - share);

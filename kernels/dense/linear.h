@@ -1,5 +1,5 @@
 // A fully connected layer, y = x * w + b, with x: batch x in, w: in x out, b: out, y: batch x out,
-// all row-major; and the rectifier that follows hidden layers.
+// all row-major; and the dropout of hidden layers.
 #pragma once
 
 #include <cstddef>
@@ -39,18 +39,12 @@ struct RowShape {
   size_t stride = 0;
 };
 
-// y = max(y, 0); a NaN stays one, so that it is seen in the loss.
-void ReluForward(const Exec& exec, const RowShape& shape, std::span<float> y);
-// dy becomes 0 where the layer's output y was not above 0.
-void ReluBackward(const Exec& exec, const RowShape& shape, std::span<const float> y,
-                  std::span<float> dy);
-
 // Drops hidden units while training (N. Srivastava et al., JMLR 2014): each y becomes 0 with
 // probability `share` and is divided by 1 - share otherwise. Which ones is a function of `seed` and
 // of row * width + column. share: 0 to below 1.
 void DropoutForward(const Exec& exec, const RowShape& shape, float share, uint64_t seed,
                     std::span<float> y);
-// Comes after ReluBackward, which has already stopped the units that were dropped.
+// Comes after the way back through a rectifier, which has stopped the units that were dropped.
 void DropoutBackward(const Exec& exec, const RowShape& shape, float share, std::span<float> dy);
 
 }  // namespace strata

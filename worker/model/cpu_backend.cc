@@ -143,15 +143,15 @@ Status CpuBackend::Linear(size_t samples, const Columns& x, const LayerParameter
   STRATA_TRY(LinearForward(kCpu, matmul_, {samples, x.width, y.width, x.stride, y.stride},
                            All(samples, x), Weights(parameters.weights), Weights(parameters.biases),
                            All(samples, y)));
-  if (activation == Activation::kRelu) ReluForward(kCpu, Rows(samples, y), All(samples, y));
+  if (activation != Activation::kNone) Activate(samples, activation, y, y);
   return {};
 }
 
 Status CpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
                               Activation activation, float dropout, const Columns& y,
                               const Columns& dy, const Columns& dx, bool adds) {
-  if (activation == Activation::kRelu) {
-    ReluBackward(kCpu, Rows(samples, dy), All(samples, y), All(samples, dy));
+  if (activation != Activation::kNone) {
+    ActivateBack(samples, activation, y, dy, dy, /*adds=*/false);
   }
   if (dropout > 0) DropoutBackward(kCpu, Rows(samples, dy), dropout, All(samples, dy));
   const LinearShape shape{samples, x.width, dy.width, x.stride, dy.stride};

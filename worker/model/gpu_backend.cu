@@ -262,6 +262,11 @@ void GpuBackend::Clear(Buffer* buffer) const {
 
 namespace {
 
+// Matrix products compute these, too; others have kernels of their own.
+bool IsFused(Activation activation) {
+  return activation == Activation::kNone || activation == Activation::kRelu;
+}
+
 // Of a layer that gives one number, which is no matter for a matrix product.
 bool IsDot(Activation activation, const GpuColumns& y) {
   return y.width == 1 && activation == Activation::kNone;
@@ -271,6 +276,11 @@ bool IsDot(Activation activation, const GpuColumns& y) {
 
 Status GpuBackend::Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
                           Activation activation, const Columns& y) {
+  if (!IsFused(activation)) {
+    STRATA_TRY(Linear(samples, x, parameters, Activation::kNone, y));
+    Activate(samples, activation, y, y);
+    return {};
+  }
   if (IsDot(activation, y)) {
     GpuDot(exec_, samples, x, Fp32(parameters.weights), Fp32(parameters.biases), y, false);
     return {};
@@ -289,6 +299,10 @@ Status GpuBackend::Linear(size_t samples, const Columns& x, const LayerParameter
 Status GpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
                               Activation activation, float dropout, const Columns& y,
                               const Columns& dy, const Columns& dx, bool adds) {
+  if (!IsFused(activation)) {
+    ActivateBack(samples, activation, y, dy, dy, /*adds=*/false);
+    activation = Activation::kNone;
+  }
   GpuReluBack(exec_, samples, activation == Activation::kRelu, 1.0F / (1.0F - dropout), y, dy,
               GradientOf(parameters.biases), sum_scratch_.data());
   if (IsDot(activation, y)) {

@@ -79,10 +79,6 @@ class GraphExecutor {
   Status BackwardLayer(size_t number, const Regularisation& regularisation);
   Status ForwardLinear(const GraphLayer& layer, const Regularisation& regularisation);
   Status BackwardLinear(const GraphLayer& layer, const Regularisation& regularisation);
-  // Backends compute these together with a matrix product, and others by themselves.
-  static bool IsFused(Activation activation) {
-    return activation == Activation::kNone || activation == Activation::kRelu;
-  }
 
   const LayerGraph& graph_;
   Backend& backend_;
@@ -199,10 +195,8 @@ template <typename Backend>
 Status GraphExecutor<Backend>::ForwardLinear(const GraphLayer& layer,
                                              const Regularisation& regularisation) {
   const Columns y = Value(layer.output);
-  const Activation activation = layer.spec.activation;
-  const Activation fused = IsFused(activation) ? activation : Activation::kNone;
-  STRATA_TRY(backend_.Linear(samples_, Value(layer.inputs[0]), layer.parameters, fused, y));
-  if (fused != activation) backend_.Activate(samples_, activation, y, y);
+  STRATA_TRY(backend_.Linear(samples_, Value(layer.inputs[0]), layer.parameters,
+                             layer.spec.activation, y));
   if (layer.spec.is_hidden && regularisation.dropout > 0) {
     backend_.Dropout(samples_, regularisation.dropout, DropoutSeed(layer, regularisation), y);
   }
@@ -318,11 +312,6 @@ Status GraphExecutor<Backend>::BackwardLinear(const GraphLayer& layer,
   const Columns y = Value(layer.output);
   const Columns dy = Gradient(layer.output);
   const float dropout = layer.spec.is_hidden ? regularisation.dropout : 0.0F;
-  Activation activation = layer.spec.activation;
-  if (!IsFused(activation)) {
-    backend_.ActivateBack(samples_, activation, y, dy, dy, /*adds=*/false);
-    activation = Activation::kNone;
-  }
   const uint32_t input = layer.inputs[0];
   Columns dx;  // dense features have none
   bool adds = false;
@@ -330,8 +319,8 @@ Status GraphExecutor<Backend>::BackwardLinear(const GraphLayer& layer,
     adds = Cover(input, /*overwrites=*/true);
     dx = Gradient(input);
   }
-  return backend_.LinearBack(samples_, Value(input), layer.parameters, activation, dropout, y, dy,
-                             dx, adds);
+  return backend_.LinearBack(samples_, Value(input), layer.parameters, layer.spec.activation,
+                             dropout, y, dy, dx, adds);
 }
 
 }  // namespace strata

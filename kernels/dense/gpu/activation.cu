@@ -23,7 +23,7 @@ struct ActivateOneBack {
   ColumnsOf<X> dx;
   bool adds;
   __device__ void operator()(size_t i, size_t e) const {
-    const float d = dy.Get(i, e) * ActivationSlope(activation, y.Get(i, e));
+    const float d = ActivatedBack(activation, y.Get(i, e), dy.Get(i, e));
     dx.Set(i, e, adds ? dx.Get(i, e) + d : d);
   }
 };

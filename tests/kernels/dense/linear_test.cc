@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "kernels/dense/elementwise.h"
+
 namespace strata {
 namespace {
 
@@ -167,7 +169,8 @@ TEST(Linear, GradientsAgreeWithCentralDifferences) {
   std::vector<float> h(net.batch * net.hidden);
   std::vector<float> y(net.batch * net.out);
   ASSERT_TRUE(LinearForward({}, matmul, first, net.x, net.w1, net.b1, h).ok());
-  ReluForward({}, {net.batch, net.hidden, net.hidden}, h);
+  const PairShape hidden{net.batch, net.hidden, net.hidden, net.hidden};
+  Activate({}, hidden, Activation::kRelu, h, h);
   ASSERT_TRUE(LinearForward({}, matmul, second, h, net.w2, net.b2, y).ok());
   double loss = 0;
   for (size_t i = 0; i < y.size(); ++i) loss += double{y[i]} * net.r[i];
@@ -180,7 +183,7 @@ TEST(Linear, GradientsAgreeWithCentralDifferences) {
   std::vector<float> dw1(net.w1.size());
   std::vector<float> db1(net.b1.size());
   ASSERT_TRUE(LinearBackward({}, matmul, second, h, net.w2, net.r, dh, dw2, db2).ok());
-  ReluBackward({}, {net.batch, net.hidden, net.hidden}, h, dh);
+  ActivateBack({}, hidden, Activation::kRelu, h, dh, dh, /*adds=*/false);
   ASSERT_TRUE(LinearBackward({}, matmul, first, net.x, net.w1, dh, dx, dw1, db1).ok());
 
   const std::pair<std::vector<float>*, const std::vector<float>*> checked[] = {
@@ -231,7 +234,7 @@ TEST(Dropout, DropsItsShareAndKeepsTheMean) {
 // Else a network that diverged would go on as if nothing were.
 TEST(Linear, ReluKeepsWhatIsNoNumber) {
   std::vector<float> y = {-1, NAN, 2, -INFINITY, INFINITY, -0.0F};
-  ReluForward({}, {2, 3, 3}, y);
+  Activate({}, {2, 3, 3, 3}, Activation::kRelu, y, y);
   EXPECT_TRUE(std::isnan(y[1]));
   y[1] = 7;
   EXPECT_EQ(y, (std::vector<float>{0, 7, 2, 0, INFINITY, 0}));
