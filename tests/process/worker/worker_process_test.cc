@@ -18,6 +18,22 @@ namespace {
 
 const std::string kAdult = "--job=" STRATA_SOURCE_DIR "/examples/adult/job.toml";
 
+// Of files that XorCsv has written.
+constexpr char kXorJob[] = R"([data]
+train = "train.csv"
+test = "test.csv"
+columns = ["left", "right", "label"]
+label = "label"
+[[feature]]
+columns = ["left", "right"]
+[sparse]
+learning_rate = 0.1
+init_scale = 0.1
+[train]
+batch_size = 128
+epochs = 6
+)";
+
 // The result of a run that must do well. With --json every line of standard output is an object.
 nlohmann::json ResultOf(const ProcessResult& run) {
   EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
@@ -84,20 +100,7 @@ TEST(WorkerProcess, XorNeedsInteractions) {
   TempFolder folder;
   WriteWholeFile(folder.File("train.csv"), XorCsv(8000, 20, 1));
   WriteWholeFile(folder.File("test.csv"), XorCsv(2000, 20, 2));
-  WriteWholeFile(folder.File("job.toml"), R"([data]
-train = "train.csv"
-test = "test.csv"
-columns = ["left", "right", "label"]
-label = "label"
-[[feature]]
-columns = ["left", "right"]
-[sparse]
-learning_rate = 0.1
-init_scale = 0.1
-[train]
-batch_size = 128
-epochs = 6
-)");
+  WriteWholeFile(folder.File("job.toml"), kXorJob);
   const auto auc_of = [&](const std::string& kind) {
     return ResultOf(RunWorker(
         {"--job=" + folder.File("job.toml"), "--json", "model.kind=" + kind}))["metrics"]["auc"]
@@ -108,8 +111,8 @@ epochs = 6
   EXPECT_GE(auc_of("deepfm"), 0.95);
 }
 
-// With a number that is none it ends, and says where that came from; without one it says that the
-// model is worse than none.
+// Where a loss is no number the run ends, and says which number was the first. Where all are finite
+// it says that the model is worse than a constant.
 TEST(WorkerProcess, AModelThatDivergesIsToldOf) {
   TempFolder folder;
   const std::string rows = XorCsv(4000, 20, 1);
@@ -119,20 +122,7 @@ TEST(WorkerProcess, AModelThatDivergesIsToldOf) {
   }
   WriteWholeFile(folder.File("train.csv"), rows);
   WriteWholeFile(folder.File("test.csv"), reversed);
-  WriteWholeFile(folder.File("job.toml"), R"([data]
-train = "train.csv"
-test = "test.csv"
-columns = ["left", "right", "label"]
-label = "label"
-[[feature]]
-columns = ["left", "right"]
-[sparse]
-learning_rate = 0.1
-init_scale = 0.1
-[train]
-batch_size = 128
-epochs = 6
-)");
+  WriteWholeFile(folder.File("job.toml"), kXorJob);
   const std::string job = "--job=" + folder.File("job.toml");
   const ProcessResult diverged = RunWorker({job, "sparse.optimizer=sgd", "sparse.learning_rate=1e6",
                                             "dense.optimizer=sgd", "dense.learning_rate=1e6"});

@@ -17,7 +17,7 @@
 
 #include "base/random.h"
 #include "tests/support/temp_folder.h"
-#include "worker/tasks/tasks.h"
+#include "tests/worker/program/run_job.h"
 
 namespace strata {
 namespace {
@@ -123,20 +123,8 @@ class ClickModelTest : public testing::Test {
     WriteWholeFile(folder_.File("train.csv"), rows_.Csv());
     auto job = ParseJob(kJob, folder_.File("job.toml"), overrides);
     EXPECT_TRUE(job.ok()) << job.status().ToString();
-    WorkerOptions options;
-    options.task = task;
-    options.job = std::move(job).value();
-    auto session = MakeEmbeddedSession(options.job);
-    EXPECT_TRUE(session.ok()) << session.status().ToString();
-    StatusBoard board(RealClock());
-    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
-    auto result = RunTask({.options = options,
-                           .session = **session,
-                           .disk = RealDisk(),
-                           .clock = RealClock(),
-                           .board = board,
-                           .printer = printer,
-                           .check = [] { return Status::Ok(); }});
+    if (!job.ok()) return {};
+    auto result = RunJobAlone(task, *job);
     EXPECT_TRUE(result.ok()) << result.status().ToString();
     return result.ok() ? std::move(result).value() : TaskResult{};
   }

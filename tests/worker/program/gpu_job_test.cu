@@ -14,9 +14,9 @@
 #include "base/file/disk.h"
 #include "tests/support/device_memory.cuh"
 #include "tests/support/temp_folder.h"
+#include "tests/worker/program/run_job.h"
 #include "tests/worker/xor_data.h"
 #include "worker/tasks/session.h"
-#include "worker/tasks/tasks.h"
 
 namespace strata {
 namespace {
@@ -62,22 +62,10 @@ class GpuJobTest : public testing::Test {
                          uint64_t steps_max = UINT64_MAX) {
     Result<JobConfig> job = ParseJob(kJob, folder_.File("job.toml"), overrides);
     if (!job.ok()) return job.status();
-    WorkerOptions options;
-    options.task = task;
-    options.job = std::move(job).value();
-    Result<std::unique_ptr<Session>> session = MakeEmbeddedSession(options.job);
-    if (!session.ok()) return session.status();
-    StatusBoard board(RealClock());
-    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
     uint64_t steps = 0;
-    return RunTask(
-        {.options = options,
-         .session = **session,
-         .disk = RealDisk(),
-         .clock = RealClock(),
-         .board = board,
-         .printer = printer,
-         .check = [&] { return ++steps == steps_max ? Cancelled("dead") : Status::Ok(); }});
+    return RunJobAlone(task, *job, {.check = [&] {
+                         return ++steps == steps_max ? Cancelled("dead") : Status::Ok();
+                       }});
   }
 
   std::vector<double> Predictions() const {

@@ -19,10 +19,10 @@
 #include "tests/support/temp_folder.h"
 #include "tests/worker/compress.h"
 #include "tests/worker/ctr/sync_store.h"
+#include "tests/worker/program/run_job.h"
 #include "tests/worker/thread_session.h"
 #include "tests/worker/xor_data.h"
 #include "worker/ctr/model_file.h"
-#include "worker/tasks/tasks.h"
 
 namespace strata {
 namespace {
@@ -99,18 +99,7 @@ class JobTasks : public testing::Test {
   Outcome RunRank(Session& session, Task task, const std::vector<std::string>& overrides) {
     auto job = ParseJob(job_text_, folder_.File("job.toml"), overrides, TaskName(task));
     if (!job.ok()) return {.status = job.status(), .result = {}};
-    WorkerOptions options;
-    options.task = task;
-    options.job = std::move(job).value();
-    StatusBoard board(RealClock());
-    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
-    auto result = RunTask({.options = options,
-                           .session = session,
-                           .disk = RealDisk(),
-                           .clock = RealClock(),
-                           .board = board,
-                           .printer = printer,
-                           .check = [] { return Status::Ok(); }});
+    auto result = RunJob(session, task, std::move(job).value());
     if (!result.ok()) return {.status = result.status(), .result = {}};
     return {.status = {}, .result = std::move(result).value()};
   }

@@ -8,10 +8,10 @@
 
 #include "base/random.h"
 #include "tests/support/temp_folder.h"
+#include "tests/worker/program/run_job.h"
 #include "worker/ctr/model_file.h"
 #include "worker/job/layer_settings.h"
 #include "worker/tasks/job_data.h"
-#include "worker/tasks/tasks.h"
 
 namespace strata {
 namespace {
@@ -63,22 +63,6 @@ class LayersJob : public testing::Test {
     return ParseJob(kJob + layers, folder_.File("job.toml"), overrides);
   }
 
-  Result<TaskResult> Run(Task task, const JobConfig& job) {
-    WorkerOptions options;
-    options.task = task;
-    options.job = job;
-    STRATA_ASSIGN(const auto session, MakeEmbeddedSession(job));
-    StatusBoard board(RealClock());
-    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
-    return RunTask({.options = options,
-                    .session = *session,
-                    .disk = RealDisk(),
-                    .clock = RealClock(),
-                    .board = board,
-                    .printer = printer,
-                    .check = [] { return Status::Ok(); }});
-  }
-
   TempFolder folder_;
 };
 
@@ -89,8 +73,8 @@ TEST_F(LayersJob, AFixedKindIsItsLayers) {
     SCOPED_TRACE(kind);
     const auto fixed = Job({fmt::format("model.kind={}", kind)});
     ASSERT_TRUE(fixed.ok()) << fixed.status().ToString();
-    ASSERT_TRUE(Run(Task::kTrain, *fixed).ok());
-    ASSERT_TRUE(Run(Task::kPredict, *fixed).ok());
+    ASSERT_TRUE(RunJobAlone(Task::kTrain, *fixed).ok());
+    ASSERT_TRUE(RunJobAlone(Task::kPredict, *fixed).ok());
     const auto expected = LoadModel(RealDisk(), folder_.File("model"));
     ASSERT_TRUE(expected.ok()) << expected.status().ToString();
     const std::string predictions = ReadWholeFile(folder_.File("predictions.csv"));
@@ -102,12 +86,12 @@ TEST_F(LayersJob, AFixedKindIsItsLayers) {
     if (!drops) overrides.emplace_back("model.dropout=0");
     const auto job = Job(overrides, LayersToToml(GraphOf(*shape).spec().layers));
     ASSERT_TRUE(job.ok()) << job.status().ToString();
-    const auto trained = Run(Task::kTrain, *job);
+    const auto trained = RunJobAlone(Task::kTrain, *job);
     ASSERT_TRUE(trained.ok()) << trained.status().ToString();
-    const auto evaluated = Run(Task::kEvaluate, *job);
+    const auto evaluated = RunJobAlone(Task::kEvaluate, *job);
     ASSERT_TRUE(evaluated.ok()) << evaluated.status().ToString();
     EXPECT_EQ(evaluated->metrics->auc, trained->metrics->auc);
-    ASSERT_TRUE(Run(Task::kPredict, *job).ok());
+    ASSERT_TRUE(RunJobAlone(Task::kPredict, *job).ok());
     const auto found = LoadModel(RealDisk(), folder_.File("model"));
     ASSERT_TRUE(found.ok()) << found.status().ToString();
     EXPECT_EQ(found->model.shape.layers, job->layers);
@@ -127,9 +111,9 @@ TEST_F(LayersJob, AModelOfOtherLayersIsRefused) {
   const std::vector<std::string> overrides = {"model.kind=layers", "model.dropout=0"};
   const auto job = Job(overrides, layers(5));
   ASSERT_TRUE(job.ok()) << job.status().ToString();
-  ASSERT_TRUE(Run(Task::kTrain, *job).ok());
-  ASSERT_TRUE(Run(Task::kEvaluate, *job).ok());
-  EXPECT_THAT(Run(Task::kEvaluate, *Job(overrides, layers(6))).status().ToString(),
+  ASSERT_TRUE(RunJobAlone(Task::kTrain, *job).ok());
+  ASSERT_TRUE(RunJobAlone(Task::kEvaluate, *job).ok());
+  EXPECT_THAT(RunJobAlone(Task::kEvaluate, *Job(overrides, layers(6))).status().ToString(),
               HasSubstr("the job's [[layer]]s differ from those of the model in"));
 }
 
@@ -138,7 +122,7 @@ TEST_F(LayersJob, WhatIsWrongWithAGraphNamesItsLine) {
   const auto why = [&](const std::string& layers) {
     const auto job = Job(overrides, layers);
     EXPECT_TRUE(job.ok()) << job.status().ToString();
-    return job.ok() ? Run(Task::kTrain, *job).status().ToString() : "";
+    return job.ok() ? RunJobAlone(Task::kTrain, *job).status().ToString() : "";
   };
   const std::string logit = "[[layer]]\nname = \"logit\"\ninputs = [\"h\"]\nwidths = [1]\n";
   const std::string hidden = "[[layer]]\nname = \"h\"\ninputs = [\"dense\"]\nwidths = [3]\n";

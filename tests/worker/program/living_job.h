@@ -16,9 +16,9 @@
 #include "storage/memory/host_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/ctr/sync_store.h"
+#include "tests/worker/program/run_job.h"
 #include "tests/worker/thread_session.h"
 #include "tests/worker/xor_data.h"
-#include "worker/tasks/tasks.h"
 
 namespace strata {
 
@@ -145,22 +145,12 @@ class LivingJob {
                 const LifeOptions& life) {
     auto job = ParseJob(kLivingJob, folder_.File("job.toml"), overrides);
     if (!job.ok()) return {.status = job.status(), .result = {}, .others_table_exists = false};
-    WorkerOptions options;
-    options.task = life.task;
-    options.job = std::move(job).value();
-    StatusBoard board(RealClock());
-    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
     const bool is_first = session.group().rank() == 0;
     const bool is_last = session.group().rank() + 1 == session.group().world();
     uint64_t steps = 0;
-    auto result = RunTask(
-        {.options = options,
-         .session = session,
-         .disk = RealDisk(),
-         .clock = RealClock(),
-         .board = board,
-         .printer = printer,
-         .check = [&] { return ++steps == life.steps_max ? Cancelled("dead") : Status::Ok(); },
+    auto result = RunJob(
+        session, life.task, std::move(job).value(),
+        {.check = [&] { return ++steps == life.steps_max ? Cancelled("dead") : Status::Ok(); },
          .is_unread = [&] { return is_first && steps >= life.unread_after; },
          .asked =
              [&] {

@@ -9,8 +9,8 @@
 
 #include "base/random.h"
 #include "tests/support/temp_folder.h"
+#include "tests/worker/program/run_job.h"
 #include "worker/ctr/model_file.h"
-#include "worker/tasks/tasks.h"
 
 namespace strata {
 namespace {
@@ -68,19 +68,9 @@ class TablesJob : public testing::Test {
 
   Result<TaskResult> Run(Task task, const std::string& tables,
                          const std::vector<std::string>& overrides = {}) {
-    WorkerOptions options;
-    options.task = task;
-    STRATA_ASSIGN(options.job, ParseJob(kJob + tables, folder_.File("job.toml"), overrides));
-    STRATA_ASSIGN(const auto session, MakeEmbeddedSession(options.job));
-    StatusBoard board(RealClock());
-    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
-    return RunTask({.options = options,
-                    .session = *session,
-                    .disk = RealDisk(),
-                    .clock = RealClock(),
-                    .board = board,
-                    .printer = printer,
-                    .check = [] { return Status::Ok(); }});
+    STRATA_ASSIGN(const JobConfig job,
+                  ParseJob(kJob + tables, folder_.File("job.toml"), overrides));
+    return RunJobAlone(task, job);
   }
 
   // Trains and predicts; the predictions.
