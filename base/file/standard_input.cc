@@ -59,7 +59,7 @@ class StandardInput : public File {
  private:
   static Status ReadOnly() { return Failed("standard input is only read"); }
 
-  // What comes next; 0 at the end.
+  // Reads what is there next. It gives 0 at the end.
   Result<size_t> ReadSome(std::span<std::byte> out) const {
     while (true) {
       STRATA_TRY(WaitForInput());

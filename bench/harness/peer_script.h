@@ -9,8 +9,8 @@
 
 namespace strata::bench {
 
-// What the script prints, run by python3 with these arguments, which hold no blanks nor quotes but
-// for the first. kNotFound: there is no python3, or by the script's exit code, 69, no such
+// Runs the script by python3, and returns what it prints. Arguments after the first hold neither
+// blanks nor quotes. kNotFound: there is no python3, or by the script's exit code, 69, no such
 // `package`. kFailed: it fails, or prints something else.
 Result<nlohmann::json> RunPeerScript(const std::string& script, const std::string& package,
                                      const std::vector<std::string>& arguments);

@@ -9,7 +9,7 @@
 
 namespace strata {
 
-// What is added to a variance, as in the libraries of the field.
+// This is added to a variance, as the libraries of the field do.
 constexpr float kLayerNormEpsilon = 1e-5F;
 
 // Row i of x (dx) begins at i * x_stride, and that of y (dy) at i * y_stride.

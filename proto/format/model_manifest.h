@@ -41,7 +41,7 @@ struct ModelLayer {
   std::string name;
   std::string kind;
   std::vector<std::string> inputs = {};
-  // What follows is left out of the text where it is 0, "none" or false.
+  // The text leaves out these members where they are 0, "none" or false.
   uint32_t width = 0;
   uint32_t begin = 0;
   std::string activation = "none";

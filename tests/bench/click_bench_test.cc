@@ -1,4 +1,4 @@
-// What suite "ctr" trains: samples as drawn, steps that are steps, and text that a job reads whole.
+// Suite "ctr" trains the samples that were drawn, its steps learn, and a job reads all of its text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

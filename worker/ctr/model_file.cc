@@ -110,7 +110,7 @@ std::vector<std::byte> BytesOf(const SavedRows& rows) {
   return bytes;
 }
 
-std::vector<format::ModelLayer> LayersOf(const ModelShape& shape) {
+std::vector<format::ModelLayer> ManifestLayers(const ModelShape& shape) {
   std::vector<format::ModelLayer> layers;
   for (const LayerSpec& layer : shape.layers) {
     layers.push_back({.name = layer.name,
@@ -125,7 +125,8 @@ std::vector<format::ModelLayer> LayersOf(const ModelShape& shape) {
 }
 
 // Of the model's own tables, if it has any.
-std::vector<format::ModelTable> TablesOf(const ModelShape& shape, std::span<const SavedRows> rows) {
+std::vector<format::ModelTable> ManifestTables(const ModelShape& shape,
+                                               std::span<const SavedRows> rows) {
   std::vector<format::ModelTable> tables;
   for (const GraphTable& table : shape.tables) {
     tables.push_back({.name = table.name,
@@ -148,8 +149,8 @@ format::ModelManifest ManifestOf(const SavedModel& model, std::span<const SavedR
           .bottom = model.shape.bottom,
           .cross_layers = model.shape.cross_layers,
           .cross_rank = model.shape.cross_rank,
-          .layers = LayersOf(model.shape),
-          .tables = TablesOf(model.shape, rows),
+          .layers = ManifestLayers(model.shape),
+          .tables = ManifestTables(model.shape, rows),
           .slots = static_cast<uint32_t>(model.shape.slots),
           .dense_width = static_cast<uint32_t>(model.shape.dense_width),
           .dense_parameters = model.dense.size(),
@@ -394,7 +395,8 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
   STRATA_ASSIGN(const format::ModelManifest manifest, ReadManifest(disk, manifest_path));
   LoadedModel loaded;
   STRATA_ASSIGN(loaded.model, ModelOf(manifest, manifest_path));
-  const uint64_t dense_expected = GraphOf(loaded.model.shape).parameters();
+  const LayerGraph graph = GraphOf(loaded.model.shape);
+  const uint64_t dense_expected = graph.parameters();
   if (manifest.dense_parameters != dense_expected) {
     return Corrupt(fmt::format("{}: expected {} dense parameters for the model's shape, found {}",
                                manifest_path, dense_expected, manifest.dense_parameters));
@@ -403,7 +405,6 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
   STRATA_ASSIGN(const std::string dense,
                 ReadChecked(disk, place, manifest, kDense, dense_expected * sizeof(float)));
   loaded.model.dense = Values<float>(dense);
-  const LayerGraph graph = GraphOf(loaded.model.shape);
   for (size_t table = 0; table < graph.spec().tables.size(); ++table) {
     STRATA_ASSIGN(SavedRows rows, ReadRows(disk, place, manifest, table, graph.row_dim(table)));
     loaded.tables.push_back(std::move(rows));

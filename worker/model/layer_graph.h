@@ -98,7 +98,7 @@ struct TablePlace {
   uint32_t column = 0;      // of the embeddings
 };
 
-// Some of the flat vector of parameters.
+// Some of a flat vector of numbers.
 struct ParameterRange {
   size_t at = 0;
   size_t count = 0;

@@ -25,11 +25,15 @@ struct NetworkInput {
 
 // How many numbers the rows of these keys have in all.
 size_t RowElements(const LayerGraph& graph, const UniqueKeys& unique);
-// Of those, the rows of one table.
-std::span<const float> RowsOfTable(const LayerGraph& graph, const UniqueKeys& unique, size_t table,
-                                   std::span<const float> rows);
-std::span<float> RowsOfTable(const LayerGraph& graph, const UniqueKeys& unique, size_t table,
-                             std::span<float> rows);
+// Where those of one table stand among them.
+ParameterRange RangeOfTable(const LayerGraph& graph, const UniqueKeys& unique, size_t table);
+// The rows of one table.
+template <typename Float>
+std::span<Float> RowsOfTable(const LayerGraph& graph, const UniqueKeys& unique, size_t table,
+                             std::span<Float> rows) {
+  const ParameterRange range = RangeOfTable(graph, unique, table);
+  return rows.subspan(range.at, range.count);
+}
 
 // What training adds to the bare function.
 struct Regularisation {

@@ -256,7 +256,8 @@ Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<Feature
   }
   const Status valid = ValidateModelShape(shape);
   // What is wrong with a [[layer]] already says where it is.
-  if (!valid.ok()) return valid.message().starts_with(job.file) ? valid : valid.Prefixed(job.file);
+  if (!valid.ok())
+    return valid.message().starts_with(job.file + ":") ? valid : valid.Prefixed(job.file);
   return shape;
 }
 

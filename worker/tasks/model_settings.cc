@@ -58,8 +58,7 @@ Status CheckModelSettings(const JobConfig& job, const SavedModel& model,
   if (!job.tables.empty() && job.tables != model.shape.tables) {
     return Invalid(
         fmt::format("{}: the job's [[table]]s differ from those of the model in {}: give the "
-                    "tables that it was "
-                    "trained with, or name another model (output.model)",
+                    "tables that it was trained with, or name another model (output.model)",
                     job.file, folder));
   }
   if (!job.layers.empty() && job.layers != model.shape.layers) {

@@ -79,8 +79,7 @@ std::string ForPeople(const JobConfig& job, const LayerGraph& graph) {
   const Memory memory = MemoryOf(job, graph);
   return fmt::format(
       "{}A step of {} samples in one worker holds {} of values and their gradients; parameters "
-      "with "
-      "gradients and state take {}.\n\nThe same network in a job file:\n\n{}",
+      "with gradients and state take {}.\n\nThe same network in a job file:\n\n{}",
       graph.ToText(), job.batch_size, HumanBytes(memory.values), HumanBytes(memory.parameters),
       Sections(job, graph));
 }

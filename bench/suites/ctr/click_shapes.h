@@ -1,4 +1,4 @@
-// What the suites "ctr" on the CPU and on a GPU train: the same models over the same drawn samples.
+// Models and drawn samples that the suites "ctr" on the CPU and on a GPU share.
 #pragma once
 
 #include <cstddef>

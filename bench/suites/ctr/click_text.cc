@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kTexts = 20'000;  // different ones of a column
 
-// What a job says of CSV; Criteo's logs need no word.
+// A job file describes the columns of CSV. Those of Criteo's logs are known.
 std::string CsvColumns() {
   const std::vector<std::string> columns = CriteoFormat().columns;
   const std::vector<std::string> numbers(columns.begin() + 1, columns.begin() + 1 + kClickDense);
