@@ -13,6 +13,8 @@ namespace strata {
 
 // Which run a checkpoint belongs to: JobFingerprint's text.
 inline constexpr char kFingerprintAttachment[] = "job.txt";
+// Network::device of the run. Older checkpoints have none.
+inline constexpr char kDeviceAttachment[] = "device.txt";
 
 // "progress.txt", lines "name = number" that begin with "format = 1", or with "format = 2" where
 // the state holds evaluations, and "dense.f32" and "dense_state.f32", little-endian floats to the

@@ -16,6 +16,7 @@ class CpuNetwork final : public Network {
       : graph_(std::move(graph)), backend_(threads), executor_(graph_, backend_) {}
 
   const LayerGraph& graph() const override { return graph_; }
+  std::string device() const override { return "CPU"; }
   Status Score(const NetworkInput& input, std::span<float> logits) override;
   Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
                        const NetworkGradients& gradients) override;

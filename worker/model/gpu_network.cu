@@ -30,6 +30,7 @@ class GpuNetwork final : public Network {
   }
 
   const LayerGraph& graph() const override { return graph_; }
+  std::string device() const override;
   Status Score(const NetworkInput& input, std::span<float> logits) override;
   Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
                        const NetworkGradients& gradients) override;
@@ -50,6 +51,12 @@ class GpuNetwork final : public Network {
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
 };
+
+std::string GpuNetwork::device() const {
+  cudaDeviceProp properties = {};
+  Must(FromCuda(cudaGetDeviceProperties(&properties, exec_.ordinal), "asking a GPU what it is"));
+  return properties.name;
+}
 
 Status GpuNetwork::Score(const NetworkInput& input, std::span<float> logits) {
   const DeviceScope device(exec_.ordinal);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "kernels/dense/gpu/gemm.h"
 #include "strata/status.h"
@@ -61,6 +62,9 @@ class Network {
   virtual ~Network() = default;
 
   virtual const LayerGraph& graph() const = 0;
+  // The name of what computes it: a GPU's, or "CPU". What a model comes to, to the bit, depends on
+  // it.
+  virtual std::string device() const = 0;
 
   // The logits of the samples. A sample's logit does not depend, to the bit, on the others in the
   // batch nor on its place, as long as batches have at most kScoreBatch samples.

@@ -85,6 +85,7 @@ TrainerState CheckpointTaker::StateOf(const TrainingRun& trainer) const {
 std::vector<Attachment> CheckpointTaker::Attachments(const TrainerState& state) const {
   std::vector<Attachment> attachments = AttachmentsOf(state);
   attachments.push_back({kFingerprintAttachment, options_.fingerprint});
+  attachments.push_back({kDeviceAttachment, options_.device});
   return attachments;
 }
 

@@ -17,6 +17,7 @@ namespace strata {
 
 struct CheckpointTakerOptions {
   std::string fingerprint;   // of the job: JobFingerprint
+  std::string device;        // Network::device
   uint32_t every_steps = 1;  // at least 1
   // The step that the run goes on behind, of which there is a checkpoint; nothing: a new run.
   std::optional<uint64_t> resumed_steps = {};

@@ -121,6 +121,7 @@ class TrainTask {
     STRATA_ASSIGN(const std::unique_ptr<Network> network,
                   MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));
     const std::vector<TableSpec> tables = JobTables(job_, shape);
+    device_ = network->device();
     STRATA_TRY(ResumeOrBegin(tables, fitted));
     STRATA_TRY(MakeRun(*network, tables, NamesOf(features)));
     TrainingRun& run = *run_;
@@ -178,7 +179,8 @@ class TrainTask {
     fingerprint_ = JobFingerprint(job_, group_.world(), data);
     if (job_.checkpoint.resume) {
       context_.board.SetState("restoring");
-      ResumeOptions options{.fingerprint = fingerprint_, .tables = {}, .epochs = job_.epochs};
+      ResumeOptions options{
+          .fingerprint = fingerprint_, .device = device_, .tables = {}, .epochs = job_.epochs};
       for (const TableSpec& table : tables) options.tables.push_back(table.name);
       STRATA_ASSIGN(resumed_, Resume(checkpointer_.get(), group_, context_.clock, options));
     }
@@ -258,6 +260,7 @@ class TrainTask {
     taker_.emplace(*checkpointer_, context_.clock,
                    CheckpointTakerOptions{
                        .fingerprint = fingerprint_,
+                       .device = device_,
                        .every_steps = job_.checkpoint.every_steps,
                        .resumed_steps = resumed_steps,
                        .evaluations = evaluations_.has_value() ? evaluations_->best() : nullptr});
@@ -399,6 +402,7 @@ class TrainTask {
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> test_;
   std::string fingerprint_;
+  std::string device_;                          // of the network
   std::unique_ptr<Checkpointer> checkpointer_;  // of rank 0
   std::optional<ResumedRun> resumed_;
   std::unique_ptr<GpuTraining> gpu_training_;  // where rows are on a GPU

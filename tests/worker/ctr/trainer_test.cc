@@ -511,6 +511,7 @@ class TimedNetwork final : public Network {
   TimedNetwork(const LayerGraph& graph, SimClock& clock)
       : inner_(MakeCpuNetwork(graph, 1)), clock_(clock) {}
   const LayerGraph& graph() const override { return inner_->graph(); }
+  std::string device() const override { return inner_->device(); }
   Status Score(const NetworkInput& input, std::span<float> logits) override {
     return inner_->Score(input, logits);
   }

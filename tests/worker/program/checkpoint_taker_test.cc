@@ -106,7 +106,8 @@ class AnyTrainer {
 TEST(CheckpointTaker, TakesOneEveryFewStepsAndAFullOneNowAndThen) {
   FakeCheckpointer checkpointer;
   AnyTrainer trainer;
-  CheckpointTaker taker(checkpointer, RealClock(), {.fingerprint = "f", .every_steps = 3});
+  CheckpointTaker taker(checkpointer, RealClock(),
+                        {.fingerprint = "f", .device = "CPU", .every_steps = 3});
   for (uint64_t step = 0; step < 30; ++step) {
     ASSERT_TRUE(taker.BetweenSteps(trainer.At(step)).ok());
     EXPECT_EQ(taker.Finish(), step / 3 + 1) << step;
@@ -114,14 +115,15 @@ TEST(CheckpointTaker, TakesOneEveryFewStepsAndAFullOneNowAndThen) {
   EXPECT_EQ(checkpointer.cuts, 10U);
   for (const auto& [number, full] : checkpointer.saved) EXPECT_EQ(full, number % 8 == 1) << number;
   EXPECT_THAT(checkpointer.names,
-              ElementsAre("progress.txt", "dense.f32", "dense_state.f32", "job.txt"));
+              ElementsAre("progress.txt", "dense.f32", "dense_state.f32", "job.txt", "device.txt"));
 }
 
 TEST(CheckpointTaker, TheOneThatTheRunGoesOnFromIsNotTakenAgain) {
   FakeCheckpointer checkpointer;
   AnyTrainer trainer;
-  CheckpointTaker taker(checkpointer, RealClock(),
-                        {.fingerprint = "f", .every_steps = 3, .resumed_steps = 6});
+  CheckpointTaker taker(
+      checkpointer, RealClock(),
+      {.fingerprint = "f", .device = "CPU", .every_steps = 3, .resumed_steps = 6});
   ASSERT_TRUE(taker.BetweenSteps(trainer.At(6)).ok());
   EXPECT_EQ(checkpointer.cuts, 0U);
   ASSERT_TRUE(taker.BetweenSteps(trainer.At(9)).ok());
@@ -131,7 +133,8 @@ TEST(CheckpointTaker, TheOneThatTheRunGoesOnFromIsNotTakenAgain) {
 TEST(CheckpointTaker, TrainingGoesOnDuringASaveAndTheNextOneIsLeftOut) {
   FakeCheckpointer checkpointer;
   AnyTrainer trainer;
-  CheckpointTaker taker(checkpointer, RealClock(), {.fingerprint = "f", .every_steps = 1});
+  CheckpointTaker taker(checkpointer, RealClock(),
+                        {.fingerprint = "f", .device = "CPU", .every_steps = 1});
   ASSERT_TRUE(taker.BetweenSteps(trainer.At(0)).ok());
   EXPECT_EQ(checkpointer.saved.size(), 1U) << "the first is there before the first step";
   checkpointer.Hold();
@@ -151,7 +154,8 @@ TEST(CheckpointTaker, OnlyTheFirstMustSucceed) {
   for (const bool cut : {true, false}) {
     FakeCheckpointer checkpointer;
     AnyTrainer trainer;
-    CheckpointTaker taker(checkpointer, RealClock(), {.fingerprint = "f", .every_steps = 1});
+    CheckpointTaker taker(checkpointer, RealClock(),
+                          {.fingerprint = "f", .device = "CPU", .every_steps = 1});
     (cut ? checkpointer.fail_cut : checkpointer.fail_save) = true;
     EXPECT_FALSE(taker.BetweenSteps(trainer.At(0)).ok());
     EXPECT_TRUE(taker.BetweenSteps(trainer.At(1)).ok());
@@ -166,7 +170,8 @@ TEST(CheckpointTaker, OnlyTheFirstMustSucceed) {
 TEST(CheckpointTaker, OneThatAnotherCutCameBeforeIsTakenAgain) {
   FakeCheckpointer checkpointer;
   AnyTrainer trainer;
-  CheckpointTaker taker(checkpointer, RealClock(), {.fingerprint = "f", .every_steps = 10});
+  CheckpointTaker taker(checkpointer, RealClock(),
+                        {.fingerprint = "f", .device = "CPU", .every_steps = 10});
   checkpointer.others_cut = 2;
   ASSERT_TRUE(taker.BetweenSteps(trainer.At(0)).ok()) << "the first, until it is there";
   EXPECT_EQ(taker.Finish(), 1U);

@@ -6,11 +6,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/random.h"
+#include "cluster/collective/single_group.h"
+#include "storage/checkpoint/checkpointer.h"
+#include "strata/log.h"
 #include "tests/worker/program/living_job.h"
+#include "worker/ctr/training_state.h"
 
 namespace strata {
 namespace {
@@ -97,6 +105,61 @@ TEST(Resume, ASignalTakesALastCheckpointAndNoStepIsLost) {
       EXPECT_EQ(job.ModelBytes(), unbroken.ModelBytes());
     }
   }
+}
+
+// One checkpoint, of these attachments.
+class OneCheckpoint final : public Checkpointer {
+ public:
+  explicit OneCheckpoint(const std::vector<Attachment>& attachments) {
+    for (const Attachment& attachment : attachments) texts_[attachment.name] = attachment.bytes;
+  }
+  Result<uint32_t> Cut(TimeNs) override { return Failed("not asked for"); }
+  Result<CheckpointInfo> Save(uint32_t, bool, std::span<const Attachment>, TimeNs) override {
+    return Failed("not asked for");
+  }
+  Result<std::vector<CheckpointInfo>> List(TimeNs) override {
+    CheckpointInfo info{.number = 7, .attachments = {}};
+    for (const auto& [name, text] : texts_) info.attachments.push_back(name);
+    return std::vector<CheckpointInfo>{info};
+  }
+  Result<std::string> ReadAttachment(uint32_t, const std::string& name, TimeNs) override {
+    const auto found = texts_.find(name);
+    if (found == texts_.end()) return NotFound(name);
+    return found->second;
+  }
+  Status Restore(uint32_t, TimeNs) override { return {}; }
+  Status RestoreTable(uint32_t, const std::string&, TimeNs) override { return {}; }
+
+ private:
+  std::map<std::string, std::string> texts_;
+};
+
+TEST(Resume, GoingOnAnotherDeviceIsWarnedOf) {
+  const std::string fingerprint = "job.name = \"clicks\"\n";
+  const auto warnings_of = [&](const std::optional<std::string>& taken_on) {
+    std::vector<Attachment> attachments =
+        AttachmentsOf({.steps = 5, .dense = {1}, .dense_state = {}});
+    attachments.push_back({kFingerprintAttachment, fingerprint});
+    if (taken_on.has_value()) attachments.push_back({kDeviceAttachment, *taken_on});
+    OneCheckpoint checkpointer(attachments);
+    SingleGroup group;
+    std::string warnings;
+    SetLogSink([&](LogLevel level, std::string_view text) {
+      if (level == LogLevel::kWarning) warnings += text;
+    });
+    const auto resumed =
+        Resume(&checkpointer, group, RealClock(),
+               {.fingerprint = fingerprint, .device = "NVIDIA H200", .tables = {}, .epochs = 2});
+    SetLogSink(nullptr);
+    EXPECT_TRUE(resumed.ok()) << resumed.status().ToString();
+    EXPECT_TRUE(resumed.ok() && resumed->has_value() && (*resumed)->state.steps == 5);
+    return warnings;
+  };
+  EXPECT_EQ(warnings_of(std::nullopt), "");  // an older checkpoint
+  EXPECT_EQ(warnings_of("NVIDIA H200"), "");
+  EXPECT_THAT(warnings_of("NVIDIA H100 80GB HBM3"),
+              HasSubstr("checkpoint 7 was taken on another device, NVIDIA H100 80GB HBM3; this run "
+                        "computes on NVIDIA H200,"));
 }
 
 TEST(Resume, MoreEpochsAreTheSameRun) {
