@@ -101,11 +101,9 @@ constexpr uint32_t kMost = 32;    // vectors
 constexpr uint32_t kGap = 8;      // elements after a vector, against conflicts of banks
 constexpr uint32_t kSumLd = 36;   // floats of a row of products
 constexpr uint32_t kGradLd = 40;  // elements of a row of the products' gradients
-constexpr uint32_t kTileLd = 20;  // floats of a row of 16 sums
 using Sums = fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
 using Rows = fragment<nvcuda::wmma::matrix_a, 16, 16, 16, Bf16, nvcuda::wmma::row_major>;
 using Columns = fragment<nvcuda::wmma::matrix_b, 16, 16, 16, Bf16, nvcuda::wmma::col_major>;
-using RowsRight = fragment<nvcuda::wmma::matrix_b, 16, 16, 16, Bf16, nvcuda::wmma::row_major>;
 
 template <uint32_t kDim>
 constexpr uint32_t kLd = kDim + kGap;
@@ -116,7 +114,7 @@ template <uint32_t kDim>
 constexpr uint32_t kForwardBytes =
     kVectorBytes<kDim> > kMost* kSumLd * 4 ? kVectorBytes<kDim> : kMost* kSumLd * 4;
 template <uint32_t kDim>
-constexpr uint32_t kBackBytes = kVectorBytes<kDim> + kMost* kGradLd * 2 + kMost* kTileLd * 4;
+constexpr uint32_t kBackBytes = kVectorBytes<kDim> + kMost* kGradLd * 2;
 
 // The pairs by number, each as v << 8 | u; made once by a block.
 constexpr uint32_t kPairs = kMost * (kMost - 1) / 2;
@@ -219,6 +217,78 @@ __global__ void __launch_bounds__(32 * kWarps)
   }
 }
 
+// Fragments of a product of 16 x 16 by 16 x 8 elements, in registers (PTX ISA, "Matrix Fragments
+// for mma.m16n8k16"). WMMA hides which lane has which sum, so that its sums go over shared memory.
+struct Fragment {
+  uint32_t of[4];
+};
+
+// Four blocks of 8 x 8 elements. Lane n has the address of row n % 8 of block n / 8.
+__device__ Fragment LoadBlocks(const Bf16* row) {
+  Fragment blocks;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(blocks.of[0]), "=r"(blocks.of[1]), "=r"(blocks.of[2]), "=r"(blocks.of[3])
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+               : "memory");
+  return blocks;
+}
+// The same, each block transposed.
+__device__ Fragment LoadTransposedBlocks(const Bf16* row) {
+  Fragment blocks;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(blocks.of[0]), "=r"(blocks.of[1]), "=r"(blocks.of[2]), "=r"(blocks.of[3])
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+               : "memory");
+  return blocks;
+}
+
+// c += a b. Lane n has the sums of rows n / 4 and n / 4 + 8, two in each from column n % 4 * 2 on.
+__device__ void AddProduct(const Fragment& a, uint32_t b_low, uint32_t b_high, float (&c)[4]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a.of[0]), "r"(a.of[1]), "r"(a.of[2]), "r"(a.of[3]), "r"(b_low), "r"(b_high));
+}
+
+// X = G X in place, 8 columns of all vectors at a time. `given` is added to the first vector.
+template <uint32_t kDim>
+__device__ void MultiplyVectors(uint32_t vectors, const Bf16* gradients, const Bf16* given,
+                                Bf16* vector) {
+  const uint32_t lane = LaneOfWarp();
+  Fragment a[2][2];
+#pragma unroll
+  for (uint32_t row = 0; row < 2; ++row) {
+#pragma unroll
+    for (uint32_t k = 0; k < 2; ++k) {
+      a[row][k] = LoadBlocks(gradients + (row * 16 + lane % 16) * kGradLd + k * 16 + lane / 16 * 8);
+    }
+  }
+#pragma unroll 4
+  for (uint32_t e = 0; e < kDim; e += 8) {
+    const Fragment b = LoadTransposedBlocks(vector + lane * kLd<kDim> + e);
+    const uint32_t column = e + lane % 4 * 2;
+#pragma unroll
+    for (uint32_t row = 0; row < 2; ++row) {
+      float c[4] = {};
+      AddProduct(a[row][0], b.of[0], b.of[1], c);
+      AddProduct(a[row][1], b.of[2], b.of[3], c);
+      if (row == 0 && lane < 4) {
+        const auto own = *reinterpret_cast<const __nv_bfloat162*>(given + column);
+        c[0] += __bfloat162float(own.x);
+        c[1] += __bfloat162float(own.y);
+      }
+#pragma unroll
+      for (uint32_t half = 0; half < 2; ++half) {
+        const uint32_t v = row * 16 + half * 8 + lane / 4;
+        if (v >= vectors) continue;  // stays zeros, also where NaN times 0 is NaN
+        *reinterpret_cast<__nv_bfloat162*>(vector + v * kLd<kDim> + column) =
+            __floats2bfloat162_rn(c[2 * half], c[2 * half + 1]);
+      }
+    }
+  }
+}
+
 // dX = G X, with the symmetric gradients of the products in G; the first vector has its own, too.
 template <uint32_t kDim>
 __global__ void __launch_bounds__(32 * kWarps)
@@ -230,7 +300,6 @@ __global__ void __launch_bounds__(32 * kWarps)
   const uint32_t warp = threadIdx.x / 32;
   auto* const vector = reinterpret_cast<Bf16*>(shared + warp * kBackBytes<kDim>);
   Bf16* const gradients = vector + kMost * kLd<kDim>;
-  auto* const tile = reinterpret_cast<float*>(gradients + kMost * kGradLd);
   const uint32_t pairs = vectors * (vectors - 1) / 2;
   ClearBehind<kDim>(vectors, vector);
   for (uint32_t n = LaneOfWarp(); n < kMost * kGradLd / 8; n += 32) {
@@ -254,45 +323,8 @@ __global__ void __launch_bounds__(32 * kWarps)
       put(2 * n + 1, two.y);
     }
     __syncwarp();
-    Rows a[2][2];
-#pragma unroll
-    for (uint32_t row = 0; row < 2; ++row) {
-#pragma unroll
-      for (uint32_t k = 0; k < 2; ++k) {
-        nvcuda::wmma::load_matrix_sync(a[row][k], gradients + row * 16 * kGradLd + k * 16, kGradLd);
-      }
-    }
-    // Sixteen columns of all vectors at a time, in the place of those that they are made of.
-#pragma unroll 1
-    for (uint32_t e = 0; e < kDim; e += 16) {
-      Sums c[2];
-      for (Sums& sum : c) nvcuda::wmma::fill_fragment(sum, 0.0F);
-#pragma unroll
-      for (uint32_t k = 0; k < 2; ++k) {
-        RowsRight b;
-        nvcuda::wmma::load_matrix_sync(b, vector + k * 16 * kLd<kDim> + e, kLd<kDim>);
-        nvcuda::wmma::mma_sync(c[0], a[0][k], b, c[0]);
-        nvcuda::wmma::mma_sync(c[1], a[1][k], b, c[1]);
-      }
-      nvcuda::wmma::store_matrix_sync(tile, c[0], kTileLd, nvcuda::wmma::mem_row_major);
-      nvcuda::wmma::store_matrix_sync(tile + 16 * kTileLd, c[1], kTileLd,
-                                      nvcuda::wmma::mem_row_major);
-      __syncwarp();
-      if (const uint32_t v = LaneOfWarp(); v < vectors) {
-        auto* const twos = reinterpret_cast<__nv_bfloat162*>(vector + v * kLd<kDim> + e);
-#pragma unroll
-        for (uint32_t n = 0; n < 8; ++n) {
-          float low = tile[v * kTileLd + 2 * n];
-          float high = tile[v * kTileLd + 2 * n + 1];
-          if (v == 0) {
-            low += __bfloat162float(given[e + 2 * n]);
-            high += __bfloat162float(given[e + 2 * n + 1]);
-          }
-          twos[n] = __floats2bfloat162_rn(low, high);
-        }
-      }
-      __syncwarp();
-    }
+    MultiplyVectors<kDim>(vectors, gradients, given, vector);
+    __syncwarp();
     auto* const to = reinterpret_cast<uint4*>(dx.Row(i));
     ForEachEight<kDim>(vectors, [&](uint32_t v, uint32_t e, uint32_t n) {
       uint4 eight = *reinterpret_cast<const uint4*>(vector + v * kLd<kDim> + e);
@@ -355,10 +387,15 @@ bool WithDim(size_t dim, const Run& run) {
   }
 }
 
-uint32_t TensorBlocks(size_t samples) {
-  constexpr size_t kBlocksMax = 132 * 6;
-  return static_cast<uint32_t>(
-      std::min((samples + tensor::kWarps - 1) / tensor::kWarps, kBlocksMax));
+// As many blocks as the GPU runs at once.
+template <typename Kernel>
+uint32_t TensorBlocks(const Exec& exec, Kernel kernel, size_t bytes, size_t samples) {
+  int processors = 1;
+  int blocks = 1;
+  (void)cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, exec.ordinal);
+  (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 32 * tensor::kWarps, bytes);
+  const auto at_once = static_cast<size_t>(std::max(1, blocks * processors));
+  return static_cast<uint32_t>(std::min((samples + tensor::kWarps - 1) / tensor::kWarps, at_once));
 }
 
 bool RunOnTensorCores(const Exec& exec, size_t samples, uint32_t vectors, const GpuColumns& x,
@@ -370,8 +407,9 @@ bool RunOnTensorCores(const Exec& exec, size_t samples, uint32_t vectors, const 
     AllowShared(tensor::Products<kDim>, bytes);
     const ColumnsOf<__nv_bfloat16> from(x);
     const ColumnsOf<__nv_bfloat16> to(y);
-    tensor::Products<kDim><<<TensorBlocks(samples), 32 * tensor::kWarps, bytes, StreamOf(exec)>>>(
-        from, to, vectors, samples);
+    tensor::Products<kDim>
+        <<<TensorBlocks(exec, tensor::Products<kDim>, bytes, samples), 32 * tensor::kWarps, bytes,
+           StreamOf(exec)>>>(from, to, vectors, samples);
   });
 }
 
@@ -386,8 +424,8 @@ bool RunBackOnTensorCores(const Exec& exec, size_t samples, uint32_t vectors, co
     const ColumnsOf<__nv_bfloat16> gradient(dy);
     const ColumnsOf<__nv_bfloat16> to(dx);
     tensor::ProductsBack<kDim>
-        <<<TensorBlocks(samples), 32 * tensor::kWarps, bytes, StreamOf(exec)>>>(
-            from, gradient, to, vectors, samples, adds);
+        <<<TensorBlocks(exec, tensor::ProductsBack<kDim>, bytes, samples), 32 * tensor::kWarps,
+           bytes, StreamOf(exec)>>>(from, gradient, to, vectors, samples, adds);
   });
 }
 #else
