@@ -120,7 +120,7 @@ steps_of_tools() {
   tool_step memcheck gpu_trees_gpu_test 600 'all' '*'
   tool_step memcheck gpu_sets_test 600 'some searches' "$sets"
   for tool in memcheck initcheck synccheck racecheck; do
-    tool_step "$tool" dense_gpu_test 600 'layers' '*'
+    tool_step "$tool" dense_gpu_test 600 'layers' 'LayersOnGpu*'
   done
   # cuBLAS's own kernels have races that they know of.
   for tool in memcheck synccheck; do

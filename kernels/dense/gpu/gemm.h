@@ -41,13 +41,15 @@ struct GemmCall {
   const void* bias = nullptr;  // n elements of the operands' type, or none
 };
 
-// GpuGemm enqueues products on one stream and does not wait for the GPU. One thread at a time may
-// call it.
+// GpuGemm enqueues products on one stream. Only the first call of a shape waits for the GPU: it
+// tries which of cuBLASLt's ways is the fastest, among those that give the bits of the one that
+// cuBLASLt proposes first. One thread at a time may call it.
 class GpuGemm {
  public:
   virtual ~GpuGemm() = default;
-  // The same calls give the same bits on GPUs of one kind with one version of cuBLAS. kFailed, with
-  // the sizes: cuBLASLt has no way to compute it.
+  // The same calls give the same bits on GPUs of one kind with one version of cuBLAS. A shape that
+  // comes first while a CUDA graph is recorded is not tried. kFailed, with the sizes: cuBLASLt has
+  // no way to compute it.
   virtual Status Run(const GemmCall& call) = 0;
 };
 
