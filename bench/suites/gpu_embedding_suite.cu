@@ -132,6 +132,7 @@ Result<std::vector<Figure>> RunPooled(uint32_t dim) {
                                       .bags = kLookups,
                                       .out = out.data(),
                                       .stride = kSlots * dim,
+                                      .vector_stride = dim,
                                       .slots = kSlots};
                     PoolRows(exec, {&table, 1}, PooledType::kFloat32);
                   }));

@@ -55,7 +55,7 @@ BatchGradients GradientsOfBags(const Exec& exec, const TableGroup& group,
     const PooledTable& table = tables[t];
     if (table.bags == 0) continue;
     const auto* from = static_cast<const std::byte*>(gradients[t]);
-    aligned = aligned && table.map.dim % 4 == 0 && table.stride % 4 == 0 &&
+    aligned = aligned && table.IsInFours() &&
               reinterpret_cast<uintptr_t>(from) % (4 * element_bytes) == 0;
     all.Add({table, from, group.tables[t].first_key, 0}, BlocksFor(table.bags));
   }

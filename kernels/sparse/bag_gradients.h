@@ -23,7 +23,7 @@
 namespace strata {
 
 // The gradients of the vectors of tables[t] are at gradients[t], of this type and laid out as
-// tables[t].out is by its stride and slots; what is between them is not read. Device memory.
+// tables[t].out is by its strides and slots; what is between them has no effect. Device memory.
 // bags: room for the batch, filled by one launch over all tables. The result points to both.
 //
 // The key at position p of bag b, of n keys, has the gradient s_p g_b: s_p is its weight, which

@@ -70,6 +70,19 @@ __device__ void StoreFour(const Four& four, float* row, uint32_t e, uint32_t dim
   }
 }
 
+// The same of a row that begins at a multiple of four elements, while `dim` need not be one.
+template <typename T>
+__device__ Four LoadFourOrTail(const T* row, uint32_t e, uint32_t dim) {
+  return e + 4 <= dim ? LoadFour<true>(row, e, dim) : LoadFour<false>(row, e, dim);
+}
+inline __device__ void StoreFourOrTail(const Four& four, float* row, uint32_t e, uint32_t dim) {
+  if (e + 4 <= dim) {
+    StoreFour<true>(four, row, e, dim);
+  } else {
+    StoreFour<false>(four, row, e, dim);
+  }
+}
+
 // The same of a row that is made.
 template <bool kNarrow>
 __device__ Four InitialFour(const MapRef& map, const RowStart& start, uint64_t key, uint32_t e) {

@@ -53,7 +53,7 @@ __device__ Four RowPart(const PooledTable& table, uint64_t found, uint64_t key, 
   const float* row = RowAt<kSpread>(table, found);
   const ElementType type = table.map.value_type;
   if (!kNarrow || type == ElementType::kFp32) {
-    return dim % 4 == 0 ? LoadFour<true>(row, e, dim) : LoadFour<false>(row, e, dim);
+    return LoadFour<true>(row, e, dim);  // a slot of a map is whole vectors of 16 bytes
   }
   Four four;
 #pragma unroll
@@ -71,7 +71,7 @@ __device__ void Write(const PooledTable& table, uint64_t bag, uint32_t keys, Fou
     for (float& element : sum.of) element /= static_cast<float>(keys);
   }
   T* to = VectorOf<T>(table, bag) + e;
-  if (dim % 4 == 0 && table.stride % 4 == 0) {
+  if (table.IsInFours()) {
     __stcs(reinterpret_cast<FourOf<T>*>(to), Packed<T>(sum));
     return;
   }
@@ -81,10 +81,10 @@ __device__ void Write(const PooledTable& table, uint64_t bag, uint32_t keys, Fou
   }
 }
 
-// The rows of the warp's bags of one key each, as they are.
+// The rows of the warp's bags of one key each, as they are: so many fours of elements.
 template <typename T, bool kNarrow, bool kSpread>
 __device__ void CopyBags(const PooledTable& table, uint64_t found, uint64_t bag, uint32_t first,
-                         uint32_t floats) {
+                         uint32_t fours) {
   const float* row = found == kNowhere ? nullptr : RowAt<kSpread>(table, found);
   auto* to = reinterpret_cast<FourOf<T>*>(VectorOf<T>(table, bag) + first);
   const auto pack = [](const float4& four) {
@@ -93,11 +93,10 @@ __device__ void CopyBags(const PooledTable& table, uint64_t found, uint64_t bag,
   const ElementType type = table.map.value_type;
   if (kNarrow && type != ElementType::kFp32) {
     const auto* from = row == nullptr ? nullptr : reinterpret_cast<const uint2*>(row) + first / 4;
-    CopyRows(from, to, floats / 4,
-             [&](const uint2& four) { return pack(WidenedFour(type, four)); });
+    CopyRows(from, to, fours, [&](const uint2& four) { return pack(WidenedFour(type, four)); });
   } else {
     const auto* from = row == nullptr ? nullptr : reinterpret_cast<const float4*>(row + first);
-    CopyRows(from, to, floats / 4, pack);
+    CopyRows(from, to, fours, pack);
   }
 }
 
@@ -117,12 +116,13 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
   const uint64_t some_bag = has_bag ? own_bag : table.bags - 1;
   const uint32_t own_begin = table.BeginOf(some_bag);
   const uint32_t own_end = table.BeginOf(some_bag + 1);
-  const bool is_plain = table.weights == nullptr && dim % 4 == 0 && table.stride % 4 == 0;
+  const bool is_plain = table.weights == nullptr && table.IsInFours();
   if (is_plain && __all_sync(~0U, own_end - own_begin == 1) != 0) {
     const uint64_t found = has_bag ? Find<kSpread>(table, table.keys[own_begin]) : kNowhere;
     if (__all_sync(~0U, found != kNowhere || !has_bag) != 0) {
       const uint32_t first = piece * 4 * part.lanes;
-      CopyBags<T, kNarrow, kSpread>(table, found, own_bag, first, min(4 * part.lanes, dim - first));
+      const uint32_t fours = min(part.lanes, (dim - first + 3) / 4);
+      CopyBags<T, kNarrow, kSpread>(table, found, own_bag, first, fours);
       return;
     }
   }

@@ -28,9 +28,10 @@ struct PooledTable {
   const uint32_t* offsets = nullptr;
   const float* weights = nullptr;  // by key; null: all are 1
   uint64_t bags = 0;
-  // Vectors of a sample's `slots` bags lie side by side, samples `stride` elements apart.
+  // Vectors of a sample's `slots` bags lie vector_stride elements apart, samples `stride`.
   void* out = nullptr;  // a multiple of 16 bytes
   uint64_t stride = 0;
+  uint64_t vector_stride = 0;  // dim or more
   uint32_t slots = 1;
   Combiner combiner = Combiner::kSum;
 
@@ -39,8 +40,11 @@ struct PooledTable {
     return static_cast<uint32_t>(offsets == nullptr ? bag : offsets[bag]);
   }
   STRATA_HD uint64_t ElementOf(uint64_t bag) const {
-    return bag / slots * stride + bag % slots * map.dim;
+    return bag / slots * stride + bag % slots * vector_stride;
   }
+  // Whether each vector begins at a multiple of four elements after `out`, and the next one, too:
+  // then the elements between them may be overwritten.
+  STRATA_HD bool IsInFours() const { return vector_stride % 4 == 0 && stride % 4 == 0; }
 };
 
 // vector = w1 row1 + w2 row2 + ... in key order, in fp32 and rounded to `type` at the end; kMean

@@ -25,8 +25,8 @@ inline __device__ float* OftenSum(float* scratch, const TableGroup& group, uint3
 
 // For each run of more than kOften positions: ((g1 + g2) + g3) + ... in their order. A run: what a
 // key of distinct.often has in one of the parts that end before `run_ends`; empty: all that it has.
-// aligned: all rows, those of gradients too, begin at multiples of four elements. scratch:
-// OftenSumFloats.
+// aligned: all gradients begin at multiples of four elements, and so does what comes after them.
+// scratch: OftenSumFloats.
 void SumOften(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct,
               const BatchGradients& gradients, std::span<const uint32_t> run_ends, bool aligned,
               uint32_t processors, float* scratch);

@@ -28,7 +28,8 @@ struct BatchGradients {
   // By position, in place of `values`; null: keys have gradients of their own.
   const BagGradient* bags = nullptr;
   PooledType bag_type = PooledType::kFloat32;
-  bool bags_aligned = false;  // all begin at a multiple of four of their elements
+  // All begin at a multiple of four of their elements, and so does what comes after them.
+  bool bags_aligned = false;
 };
 
 // For each distinct key: g = ((g1 + g2) + g3) + ... in the order of positions. A sum that holds NaN

@@ -73,6 +73,7 @@ class StoredRow {
 
   __device__ Four Load(uint32_t vector, uint32_t e) const {
     if constexpr (!IsNarrow(kForm)) {
+      if (!IsAligned(kForm) && vector == 0) return LoadFourOrTail(row_, e, map_.dim);
       return LoadFour<IsAligned(kForm)>(row_ + vector * map_.dim, e, map_.dim);
     }
     Four four = {};
@@ -92,6 +93,7 @@ class StoredRow {
   }
   __device__ void Store(const Four& four, uint32_t vector, uint32_t e) const {
     if constexpr (!IsNarrow(kForm)) {
+      if (!IsAligned(kForm) && vector == 0) return StoreFourOrTail(four, row_, e, map_.dim);
       StoreFour<IsAligned(kForm)>(four, row_ + vector * map_.dim, e, map_.dim);
     } else if constexpr (IsAligned(kForm)) {
       if (e >= map_.dim) return;
@@ -169,11 +171,16 @@ inline __device__ Turn TurnOf(const DistinctKeys& keys, uint32_t j) {
   return {keys.places[j], keys.starts[j], keys.starts[j + 1], keys.lasts[j]};
 }
 
-// sum[step] += the gradients of the key's rows `begin` to `end` - 1.
+// sum[step] += the gradients of the key's rows `begin` to `end` - 1. kAligned: they begin at
+// multiples of four elements, and so is dim; `begins_aligned`: they do, whatever dim is.
 template <uint32_t kSteps, bool kAligned, typename Rows>
-__device__ void AddRows(const Team& team, uint32_t dim, const Rows& gradients,
+__device__ void AddRows(const Team& team, uint32_t dim, const Rows& gradients, bool begins_aligned,
                         const DistinctKeys& keys, const Turn& turn, uint32_t begin, uint32_t end,
                         Four (&sum)[kSteps]) {
+  const auto load = [&](const typename Rows::Element* row, uint32_t e) {
+    if (kAligned || !begins_aligned) return LoadFour<kAligned>(row, e, dim);
+    return LoadFourOrTail(row, e, dim);
+  };
   constexpr uint32_t kAtOnce = kSteps == 1 ? 4 : 1;
   for (uint32_t row = begin; row < end; row += kAtOnce) {
     ScaledRow<typename Rows::Element> from[kAtOnce];
@@ -188,7 +195,7 @@ __device__ void AddRows(const Team& team, uint32_t dim, const Rows& gradients,
       if (row + k >= end) break;
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) {
-        next[k][s] = LoadFour<kAligned>(from[k].elements, team.Element(s), dim);
+        next[k][s] = load(from[k].elements, team.Element(s));
       }
     }
 #pragma unroll
@@ -339,8 +346,9 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
       if (end - begin > kOften) {
 #pragma unroll
         for (uint32_t s = 0; s < kSteps; ++s) {
-          sum[s] = LoadFour<kAligned>(OftenSum(scratch, group, turn.begin + begin), team.Element(s),
-                                      dim);
+          const float* const often = OftenSum(scratch, group, turn.begin + begin);
+          sum[s] = kAligned ? LoadFour<true>(often, team.Element(s), dim)
+                            : LoadFourOrTail(often, team.Element(s), dim);
         }
       } else {
 #pragma unroll
@@ -348,11 +356,12 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
         if constexpr (kMayBeBags) {
           WithRows(gradients, [&](auto kind) {
             const typename decltype(kind)::type of_table(table, gradients);
-            AddRows<kSteps, kAligned>(team, dim, of_table, keys, turn, begin, end, sum);
+            AddRows<kSteps, kAligned>(team, dim, of_table, gradients.bags_aligned, keys, turn,
+                                      begin, end, sum);
           });
         } else {
-          AddRows<kSteps, kAligned>(team, dim, PlainRows(table, gradients), keys, turn, begin, end,
-                                    sum);
+          AddRows<kSteps, kAligned>(team, dim, PlainRows(table, gradients), false, keys, turn,
+                                    begin, end, sum);
         }
       }
       bool finite = true;
@@ -465,7 +474,9 @@ struct UpdateLaunch {
         sums(reinterpret_cast<float*>(scratch.data())) {
     STRATA_CHECK(scratch.size() >= UpdateScratchBytes(group.keys, group.dim_max));
     const uint32_t processors = Processors(exec);
-    SumOften(exec, group, distinct, gradients, run_ends, aligned, processors, sums);
+    const bool gradients_aligned =
+        gradients.bags == nullptr ? group.AllDimsAreMultiplesOf(4) : gradients.bags_aligned;
+    SumOften(exec, group, distinct, gradients, run_ends, gradients_aligned, processors, sums);
     const uint64_t blocks = (group.keys * lanes + kMapThreads - 1) / kMapThreads;
     grid = static_cast<uint32_t>(std::min<uint64_t>(blocks, 4 * processors));
   }

@@ -40,6 +40,14 @@ Status CheckKeys(size_t tables, const Key* keys, std::span<const uint64_t> count
   return {};
 }
 
+namespace {
+
+uint64_t VectorStride(const EmbeddingBags& bags, uint32_t dim) {
+  return bags.vector_stride == 0 ? dim : bags.vector_stride;
+}
+
+}  // namespace
+
 Status CheckBags(std::span<const TableSpec> specs, const BagBatch& batch) {
   if (batch.tables.size() != specs.size()) {
     return Invalid(fmt::format("a batch of {} for a group of {}",
@@ -57,11 +65,16 @@ Status CheckBags(std::span<const TableSpec> specs, const BagBatch& batch) {
     if (table.bags == 0 && table.keys != 0) {
       return wrong(fmt::format("{} in no bags", Counted(table.keys, "key")));
     }
-    if (table.slots == 0 || table.stride < uint64_t{table.slots} * specs[t].dim) {
+    const uint64_t vector_stride = VectorStride(table, specs[t].dim);
+    if (vector_stride < specs[t].dim) {
+      return wrong(fmt::format("vectors of {} elements do not fit a vector_stride of {} elements",
+                               specs[t].dim, vector_stride));
+    }
+    if (table.slots == 0 || table.stride / table.slots < vector_stride) {
       return wrong(
           fmt::format("vectors of {} elements, {} of them a sample, do not fit a stride "
                       "of {} elements",
-                      specs[t].dim, table.slots, table.stride));
+                      vector_stride, table.slots, table.stride));
     }
     if ((table.offsets != nullptr && !IsAligned(table.offsets, sizeof *table.offsets)) ||
         (table.weights != nullptr && !IsAligned(table.weights, sizeof *table.weights))) {
@@ -108,6 +121,7 @@ std::vector<PooledTable> PooledOf(const TableGroup& group, const BagBatch& batch
                       .bags = bags.bags,
                       .out = bags.out,
                       .stride = bags.stride,
+                      .vector_stride = VectorStride(bags, table.map.dim),
                       .slots = bags.slots,
                       .combiner = bags.combiner});
   }

@@ -70,7 +70,8 @@ std::vector<PooledTable> RowsAsBags(const TableGroup& group, const Key* keys, fl
                     .keys = keys + table.first_key,
                     .bags = table.keys,
                     .out = rows + table.first_element,
-                    .stride = table.map.dim});
+                    .stride = table.map.dim,
+                    .vector_stride = table.map.dim});
   }
   return bags;
 }

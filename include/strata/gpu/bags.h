@@ -25,6 +25,11 @@ struct EmbeddingBags {
   void* out = nullptr;  // vectors; a multiple of 16 bytes
   uint64_t stride = 0;  // elements from sample to sample
   uint32_t slots = 1;   // bags of a sample
+  // Elements from bag to bag of a sample; 0: the table's dim. Where this, `stride` and the
+  // beginning of gradients are multiples of four elements, four are moved at once, whatever the
+  // dim. Elements between vectors are then overwritten, and those of gradients are read but of no
+  // effect.
+  uint64_t vector_stride = 0;
   Combiner combiner = Combiner::kSum;
 };
 struct BagBatch {

@@ -15,7 +15,8 @@ struct Case {
   bool one_hot = false;
   bool weighted = false;
   Combiner combiner = Combiner::kSum;
-  uint32_t behind = 4;  // elements behind a sample's vectors
+  uint32_t behind = 4;    // elements behind a sample's vectors
+  bool in_fours = false;  // each vector begins at a multiple of four of them
 };
 
 // What the vector of a bag holds in a step.
@@ -70,9 +71,9 @@ class BagGradientsOnGpu : public testing::Test {
       for (size_t t = 0; t < user.tables(); ++t) {
         // One table has no bags, and one a key that comes very often.
         const uint64_t samples = t == 1 ? 0 : t + 1 == user.tables() ? 1'500 : 45;
-        tables.push_back(std::make_unique<TableBags<T>>(random, samples, of_case.one_hot,
-                                                        static_cast<uint32_t>(t % 3 + 1),
-                                                        user.dim(t), of_case.behind));
+        tables.push_back(std::make_unique<TableBags<T>>(
+            random, samples, of_case.one_hot, static_cast<uint32_t>(t % 3 + 1), user.dim(t),
+            of_case.behind, of_case.in_fours));
         keys.push_back(tables.back()->bags.keys);
         user.table(t).start.score = 3 * step;
       }
@@ -102,6 +103,7 @@ class BagGradientsOnGpu : public testing::Test {
                         .bags = table.bags.count(),
                         .out = table.vectors.data(),
                         .stride = table.stride,
+                        .vector_stride = table.vector_stride,
                         .slots = table.slots,
                         .combiner = of_case.combiner});
       vectors.push_back(table.vectors.data());
@@ -131,8 +133,8 @@ class BagGradientsOnGpu : public testing::Test {
       std::vector<T> expected = tables[t]->vectors.Get();
       for (uint64_t bag = 0; bag < tables[t]->bags.count(); ++bag) {
         const std::vector<T> vector = VectorOf(*model, of_case, *tables[t], t, bag);
-        std::ranges::copy(vector, expected.begin() + static_cast<ptrdiff_t>(
-                                                         tables[t]->ElementOf(bag, user.dim(t))));
+        std::ranges::copy(vector,
+                          expected.begin() + static_cast<ptrdiff_t>(tables[t]->ElementOf(bag)));
         AddGradients(of_case, tables[t]->bags, bag, vector, &by_key);
       }
       ExpectSame(tables[t]->vectors.Get(), expected);
@@ -170,6 +172,14 @@ TEST_F(BagGradientsOnGpu, AreTheirVectorsWhereBagsHaveOneKey) {
 TEST_F(BagGradientsOnGpu, OfSumsAreThoseOfAllTheirKeys) {
   for (const auto& dims : Groups()) {
     Check<float>(PooledType::kFloat32, {.dims = dims, .optimizer = kAdaGrad});
+  }
+}
+// What is between the vectors has no effect.
+TEST_F(BagGradientsOnGpu, MayBeginAtMultiplesOfFour) {
+  for (const auto& dims : Groups()) {
+    Check<float>(PooledType::kFloat32, {.dims = dims, .optimizer = kAdaGrad, .in_fours = true});
+    Check<__nv_bfloat16>(PooledType::kBFloat16,
+                         {.dims = dims, .optimizer = kAdaGrad, .one_hot = true, .in_fours = true});
   }
 }
 TEST_F(BagGradientsOnGpu, OfMeansAreDividedByTheNumberOfKeys) {

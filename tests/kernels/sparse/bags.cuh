@@ -40,23 +40,25 @@ inline Bags DrawBags(std::mt19937_64& random, uint64_t count, bool one_hot) {
 // The bags of one table, `slots` a sample, in memory of the calling thread's GPU.
 template <typename T>
 struct TableBags {
-  // behind: elements behind a sample's vectors.
+  // behind: elements behind a sample's vectors. in_fours: each vector begins at a multiple of four.
   TableBags(std::mt19937_64& random, uint64_t samples, bool one_hot, uint32_t bag_slots,
-            uint32_t dim, uint32_t behind)
+            uint32_t dim, uint32_t behind, bool in_fours = false)
       : bags(samples == 0 ? Bags{{}, {0}, {}} : DrawBags(random, samples * bag_slots, one_hot)),
         slots(bag_slots),
-        stride(slots * dim + behind),
+        vector_stride(in_fours ? (dim + 3) / 4 * 4 : dim),
+        stride(slots * vector_stride + behind),
         offsets(bags.offsets),
         weights(bags.weights),
         vectors(samples * stride) {
     vectors.Poison();
   }
-  size_t ElementOf(uint64_t bag, uint32_t dim) const {
-    return bag / slots * stride + bag % slots * dim;
+  size_t ElementOf(uint64_t bag) const {
+    return bag / slots * stride + bag % slots * vector_stride;
   }
 
   const Bags bags;
   const uint32_t slots;
+  const uint64_t vector_stride;
   const uint64_t stride;
   DeviceArray<uint32_t> offsets;
   DeviceArray<float> weights;

@@ -124,6 +124,7 @@ class Rank {
                         .bags = tables_[t]->bags.count(),
                         .out = tables_[t]->vectors.data(),
                         .stride = tables_[t]->stride,
+                        .vector_stride = tables_[t]->vector_stride,
                         .slots = tables_[t]->slots,
                         .combiner = case_.combiner});
     }

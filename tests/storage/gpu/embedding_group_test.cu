@@ -345,6 +345,8 @@ TEST_F(EmbeddingGroupTest, RefusesCallsThatDoNotFit) {
   EXPECT_EQ(with([](EmbeddingBags& bags) { bags.keys = 2; }), StatusCode::kInvalid);
   EXPECT_EQ(with([](EmbeddingBags& bags) { bags.stride = 7; }), StatusCode::kInvalid);
   EXPECT_EQ(with([](EmbeddingBags& bags) { bags.slots = 0; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](EmbeddingBags& bags) { bags.vector_stride = 7; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](EmbeddingBags& bags) { bags.vector_stride = 9; }), StatusCode::kInvalid);
   EXPECT_EQ(group->Forward(BagBatch{nullptr, good, PooledType::kFloat32}).code(),
             StatusCode::kInvalid);
   const std::vector<uint64_t> counts = {2, 1};

@@ -103,15 +103,16 @@ struct BagsOnGpu {
         offsets(bags.offsets),
         weights(bags.weights),
         slots(bag_slots),
-        stride(slots * dim + 4),
+        vector_stride(slots % 2 == 0 ? dim : (dim + 3) / 4 * 4),
+        stride(slots * vector_stride + 4),
         combiner(how),
         has_weights(weighted),
         vectors(bags.count() / slots * stride),
         gradients(bags.count() / slots * stride) {
     vectors.Poison();
   }
-  size_t ElementOf(uint64_t bag, uint32_t dim) const {
-    return bag / slots * stride + bag % slots * dim;
+  size_t ElementOf(uint64_t bag) const {
+    return bag / slots * stride + bag % slots * vector_stride;
   }
   float WeightOf(size_t i) const { return has_weights ? bags.weights[i] : 1.0F; }
   EmbeddingBags ref() {
@@ -122,6 +123,7 @@ struct BagsOnGpu {
             .out = vectors.data(),
             .stride = stride,
             .slots = slots,
+            .vector_stride = vector_stride,
             .combiner = combiner};
   }
 
@@ -129,6 +131,7 @@ struct BagsOnGpu {
   DeviceArray<uint32_t> offsets;
   DeviceArray<float> weights;
   const uint32_t slots;
+  const uint64_t vector_stride;
   const uint64_t stride;
   const Combiner combiner;
   const bool has_weights;
@@ -277,7 +280,7 @@ class BagStep {
       if (t == 0 && samples != 0) {  // of the first bag that has keys
         const auto begin = std::ranges::upper_bound(tables_[t]->bags.offsets, 0U);
         const auto bag = static_cast<uint64_t>(begin - tables_[t]->bags.offsets.begin() - 1);
-        gradients[tables_[t]->ElementOf(bag, dim)] =
+        gradients[tables_[t]->ElementOf(bag)] =
             OnHost<T>::Rounded(std::numeric_limits<float>::infinity());
       }
       tables_[t]->gradients.Set(gradients);
@@ -310,7 +313,7 @@ class BagStep {
           if (table.combiner == Combiner::kMean && end > begin + 1) {
             sum /= static_cast<float>(end - begin);
           }
-          expected[table.ElementOf(bag, dim) + e] = OnHost<T>::Rounded(sum);
+          expected[table.ElementOf(bag) + e] = OnHost<T>::Rounded(sum);
         }
       }
       ExpectSame(table.vectors.Get(), expected);
@@ -332,7 +335,7 @@ class BagStep {
           float scale = table.WeightOf(i);
           if (table.combiner == Combiner::kMean) scale /= static_cast<float>(end - begin);
           for (uint32_t e = 0; e < dim; ++e) {
-            of_keys.push_back(scale * OnHost<T>::Widened(of_bags[table.ElementOf(bag, dim) + e]));
+            of_keys.push_back(scale * OnHost<T>::Widened(of_bags[table.ElementOf(bag) + e]));
           }
         }
       }
