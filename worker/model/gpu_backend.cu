@@ -165,7 +165,9 @@ void GpuBackend::Narrow() {
 Status GpuBackend::SetBatch(const GpuBatch& batch, size_t samples) {
   samples_ = samples;
   given_ = &batch;
+  const void* const losses = losses_.data();
   STRATA_TRY(losses_.ReserveFor<double>(samples + 1));
+  if (losses_.data() != losses) ++moves_;
   batch_ = {.samples = batch.samples(),
             .slots = batch.slots(),
             .dim = graph_.spec().tables[0].dim,
@@ -173,7 +175,6 @@ Status GpuBackend::SetBatch(const GpuBatch& batch, size_t samples) {
             .offsets = batch.offsets(),
             .key_weights = batch.key_weights()};
   pooled_ = {};
-  dlogits_ = {};
   return {};
 }
 
@@ -249,7 +250,10 @@ Status GpuBackend::Resize(size_t samples, size_t width, bool is_of_logit, Buffer
   STRATA_TRY(buffer->memory_.Reserve(std::max<size_t>(samples * stride, 1) * BytesOf(type)));
   // Products read the gaps between rows, too.
   const std::span<std::byte> now = buffer->memory_.all();
-  if (now.data() != before.data()) strata::Clear(exec_, now.data(), now.size());
+  if (now.data() != before.data()) {
+    strata::Clear(exec_, now.data(), now.size());
+    ++moves_;
+  }
   buffer->all_ = {buffer->memory_.data(), stride, width, type, stride - width};
   buffer->samples_ = samples;
   return {};

@@ -72,7 +72,8 @@ class GpuBackend {
   void RowGradients(const Columns& dembeddings, float l2);
   // The penalties of parameters: `scale` times each.
   void Penalise(float scale);
-  // What kWide gave back, of the last pass.
+  // What kWide gave back, of the last pass that was enqueued layer by layer: where it lies is the
+  // same in each until memory moves.
   const Columns& dlogits_of_wide() const { return dlogits_; }
 
   // Brings down what a pass has found, and waits for it.
@@ -83,6 +84,8 @@ class GpuBackend {
   GpuElement element() const { return element_; }
 
   Status Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const;
+  // How often memory of a batch's size has moved, as batches grew.
+  uint64_t moves() const { return moves_; }
   void Clear(Buffer* buffer) const;
   void ClearColumns(size_t samples, const Columns& to) const {
     GpuClearColumns(exec_, samples, to);
@@ -194,6 +197,7 @@ class GpuBackend {
   DeviceBuffer apply_scratch_;
   DeviceBuffer sum_scratch_;
 
+  mutable uint64_t moves_ = 0;
   size_t samples_ = 0;
   CompactRows batch_;
   PooledRows pooled_;

@@ -6,6 +6,7 @@
 #include "storage/gpu/gpu_calls.cuh"
 #include "strata/gpu/embedding_group.h"
 #include "worker/model/gpu_backend.h"
+#include "worker/model/gpu_pass.h"
 #include "worker/model/gpu_training.h"
 #include "worker/model/pass_checks.h"
 
@@ -26,7 +27,8 @@ class LocalGpuTraining final : public GpuTraining {
         threads_(std::move(threads)),
         batches_{{exec, copies, *threads_}, {exec, copies, *threads_}},
         backend_(exec, options.precision, graph_),
-        executor_(graph_, backend_) {}
+        executor_(graph_, backend_),
+        pass_(exec) {}
   ~LocalGpuTraining() override {
     const DeviceScope device(exec_.ordinal);
     group_.reset();
@@ -68,7 +70,14 @@ class LocalGpuTraining final : public GpuTraining {
     return !graph_.has_key_weights() &&
            reinterpret_cast<uintptr_t>(embeddings.data) % kVectorBytes == 0;
   }
+  // Elements from one pooled row to the next. Rows that begin with a weight have a length for which
+  // four elements cannot be moved at once; the graph takes them from there by kernels of its own.
+  size_t RowStride() const {
+    const size_t row_dim = graph_.row_dim(0);
+    return graph_.has_key_weights() ? (row_dim + 3) / 4 * 4 : row_dim;
+  }
   Status ForwardRows();
+  Status RunLayers(const Regularisation& regularisation);
   Status BackwardRows(uint64_t step);
   PooledType type() const {
     return backend_.element() == GpuElement::kBf16 ? PooledType::kBFloat16 : PooledType::kFloat32;
@@ -83,6 +92,7 @@ class LocalGpuTraining final : public GpuTraining {
   int current_ = 0;      // of them
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
+  GpuPass pass_;  // of the layers, both ways
   std::unique_ptr<EmbeddingGroup> group_;
   GpuBackend::Buffer pooled_;
   GpuBackend::Buffer pooled_gradients_;
@@ -91,14 +101,15 @@ class LocalGpuTraining final : public GpuTraining {
 
 Status LocalGpuTraining::ForwardRows() {
   const GpuBatch& batch = batches_[current_];
-  const size_t row_dim = graph_.row_dim(0);
+  const size_t row_stride = RowStride();
   const GpuColumns embeddings = executor_.Value(LayerGraph::kEmbeddings);
   GpuColumns out = embeddings;
   rows_ = {};
   if (!IsDirect(embeddings)) {
-    STRATA_TRY(backend_.Resize(batch.samples(), batch.slots() * row_dim, false, &pooled_));
-    out = pooled_.From(0, batch.slots() * row_dim);
-    rows_ = {out, batch.slots(), row_dim};
+    STRATA_TRY(backend_.Resize(batch.samples(), batch.slots() * row_stride, false, &pooled_));
+    out = pooled_.From(0, batch.slots() * row_stride);
+    const size_t dim = graph_.row_dim(0) - (graph_.has_key_weights() ? 1 : 0);
+    rows_ = {out, batch.slots(), dim, row_stride};
   }
   const EmbeddingBags bags{.keys = batch.key_count(),
                            .offsets = batch.offsets(),
@@ -106,7 +117,8 @@ Status LocalGpuTraining::ForwardRows() {
                            .bags = batch.samples() * batch.slots(),
                            .out = out.data,
                            .stride = out.stride,
-                           .slots = static_cast<uint32_t>(batch.slots())};
+                           .slots = static_cast<uint32_t>(batch.slots()),
+                           .vector_stride = row_stride};
   STRATA_TRY(group_->Forward(BagBatch{batch.keys(), {&bags, 1}, type()}));
   if (rows_.pooled.data == nullptr) return {};
   if (graph_.has_key_weights()) {
@@ -125,7 +137,7 @@ Status LocalGpuTraining::BackwardRows(uint64_t step) {
   if (rows_.pooled.data == nullptr) {
     gradients = dembeddings.data;
   } else {
-    const size_t width = rows_.slots * rows_.row_dim;
+    const size_t width = rows_.slots * rows_.row_stride;
     STRATA_TRY(backend_.Resize(executor_.samples(), width, false, &pooled_gradients_));
     PooledRows to = rows_;
     to.pooled = pooled_gradients_.From(0, width);
@@ -154,14 +166,24 @@ Status LocalGpuTraining::Begin(const Regularisation& regularisation) {
   batch.Begin();
   STRATA_TRY(backend_.SetBatch(batch, batch.samples()));
   STRATA_TRY(executor_.Begin(batch.samples()));
-  backend_.FillDense(executor_.Value(LayerGraph::kDense));
   if (batch.slots() > 0) STRATA_TRY(ForwardRows());
+  if (regularisation.dropout > 0) return RunLayers(regularisation);  // with a seed of its own
+  return pass_.Run({.moves = backend_.moves(),
+                    .samples = batch.samples(),
+                    .dense = batch.dense(),
+                    .labels = batch.labels(),
+                    .weights = batch.weights()},
+                   [&] { return RunLayers(regularisation); });
+}
+
+Status LocalGpuTraining::RunLayers(const Regularisation& regularisation) {
+  const size_t samples = batches_[current_].samples();
+  backend_.FillDense(executor_.Value(LayerGraph::kDense));
   STRATA_TRY(executor_.Forward(regularisation));
   STRATA_TRY(executor_.BeginBackward());
-  backend_.Loss(executor_.Value(graph_.output()), 1.0F / static_cast<float>(batch.samples()),
+  backend_.Loss(executor_.Value(graph_.output()), 1.0F / static_cast<float>(samples),
                 executor_.Gradient(graph_.output()));
-  STRATA_TRY(executor_.Backward(regularisation));
-  return {};
+  return executor_.Backward(regularisation);
 }
 
 Result<double> LocalGpuTraining::Finish(std::span<float> logits) {

@@ -67,6 +67,24 @@ bool AreVectors(std::initializer_list<GpuColumns> all) {
   });
 }
 
+// Whether all rows of these columns begin at a multiple of four elements.
+template <typename T>
+bool BeginInFours(std::initializer_list<GpuColumns> all) {
+  return std::all_of(all.begin(), all.end(), [](const GpuColumns& columns) {
+    return reinterpret_cast<uintptr_t>(columns.data) % (4 * sizeof(T)) == 0 &&
+           columns.stride % 4 == 0;
+  });
+}
+// Calls run(std::integral_constant<uint32_t>) with how many elements a thread takes at once.
+template <typename Run>
+void WithFours(bool in_fours, const Run& run) {
+  if (in_fours) {
+    run(std::integral_constant<uint32_t, 4>());
+  } else {
+    run(std::integral_constant<uint32_t, 1>());
+  }
+}
+
 constexpr uint32_t kLayerThreads = 256;
 constexpr uint32_t kRowThreads = 32;  // of a block, side by side over the columns of one row
 constexpr uint32_t kBlockRows = kLayerThreads / kRowThreads;

@@ -1,5 +1,6 @@
 #include "kernels/dense/gpu/launch.cuh"
 #include "kernels/dense/gpu/rows.h"
+#include "strata/status.h"
 
 namespace strata {
 namespace {
@@ -46,37 +47,56 @@ template <typename P, typename Y>
 struct SumPooledWeights {
   ColumnsOf<P> pooled;
   size_t slots;
-  size_t row_dim;
+  size_t row_stride;
   const float* bias;
   ColumnsOf<Y> y;
   __device__ void operator()(size_t i, size_t /*one*/) const {
     float sum = *bias;
-    for (size_t s = 0; s < slots; ++s) sum += pooled.Get(i, s * row_dim);
+    for (size_t s = 0; s < slots; ++s) sum += pooled.Get(i, s * row_stride);
     y.Set(i, 0, sum);
   }
 };
 
-template <typename P, typename V>
+// kAtOnce elements of a slot's vector.
+template <typename T, uint32_t kAtOnce>
 struct TakeVectors {
-  ColumnsOf<P> pooled;
-  size_t row_dim;
-  ColumnsOf<V> vectors;
-  __device__ void operator()(size_t i, size_t e) const {
-    const size_t dim = row_dim - 1;
-    vectors.Set(i, e, pooled.Get(i, e / dim * row_dim + 1 + e % dim));
+  ColumnsOf<T> pooled;
+  uint32_t row_stride;
+  uint32_t parts;  // of a vector
+  ColumnsOf<T> vectors;
+  __device__ void operator()(size_t i, size_t n) const {
+    const uint32_t slot = static_cast<uint32_t>(n) / parts;
+    const uint32_t part = static_cast<uint32_t>(n) % parts;
+    const T* const from = pooled.Row(i) + slot * row_stride + 1 + part * kAtOnce;
+    Side<T, kAtOnce> side;
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; ++k) side.of[k] = from[k];
+    vectors.template SideOf<kAtOnce>(i, n) = side;
   }
 };
 
+// Four elements of a slot's row.
 template <typename L, typename V>
 struct GiveGradients {
+  static constexpr uint32_t kAtOnce = 4;
   ColumnsOf<L> dlogits;
   ColumnsOf<V> dvectors;
-  size_t row_dim;
+  uint32_t dim;
+  uint32_t parts;  // of a row
   ColumnsOf<V> pooled;
-  __device__ void operator()(size_t i, size_t e) const {
-    const size_t d = e % row_dim;
-    pooled.Set(i, e,
-               d == 0 ? dlogits.Get(i, 0) : dvectors.Get(i, e / row_dim * (row_dim - 1) + d - 1));
+  __device__ void operator()(size_t i, size_t n) const {
+    const uint32_t slot = static_cast<uint32_t>(n) / parts;
+    const uint32_t first = static_cast<uint32_t>(n) % parts * kAtOnce;
+    const V* const from = dvectors.Row(i) + slot * dim;
+    Side<V, kAtOnce> side;
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      const uint32_t e = first + k;
+      side.of[k] = Rounded<V>(0.0F);
+      if (e == 0) side.of[k] = Rounded<V>(dlogits.Get(i, 0));
+      if (e > 0 && e <= dim) side.of[k] = from[e - 1];
+    }
+    pooled.template SideOf<kAtOnce>(i, n) = side;
   }
 };
 
@@ -152,7 +172,7 @@ void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& row
   WithElements(rows.pooled.type, y.type, [&](auto of_pooled, auto of_y) {
     using P = typename decltype(of_pooled)::type;
     using Y = typename decltype(of_y)::type;
-    const SumPooledWeights<P, Y> sum{ColumnsOf<P>(rows.pooled), rows.slots, rows.row_dim, bias,
+    const SumPooledWeights<P, Y> sum{ColumnsOf<P>(rows.pooled), rows.slots, rows.row_stride, bias,
                                      ColumnsOf<Y>(y)};
     RunForEachElement(exec, sum, samples, 1);
   });
@@ -160,23 +180,31 @@ void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& row
 
 void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
                     const GpuColumns& vectors) {
-  WithElements(rows.pooled.type, vectors.type, [&](auto of_pooled, auto of_vectors) {
-    using P = typename decltype(of_pooled)::type;
-    using V = typename decltype(of_vectors)::type;
-    RunForEachElement(
-        exec, TakeVectors<P, V>{ColumnsOf<P>(rows.pooled), rows.row_dim, ColumnsOf<V>(vectors)},
-        samples, rows.slots * (rows.row_dim - 1));
+  STRATA_CHECK(rows.pooled.type == vectors.type);
+  WithElement(vectors.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    WithFours(rows.dim % 4 == 0 && BeginInFours<T>({vectors}), [&](auto at_once) {
+      constexpr uint32_t kAtOnce = decltype(at_once)::value;
+      const auto parts = static_cast<uint32_t>(rows.dim / kAtOnce);
+      const TakeVectors<T, kAtOnce> op{ColumnsOf<T>(rows.pooled),
+                                       static_cast<uint32_t>(rows.row_stride), parts,
+                                       ColumnsOf<T>(vectors)};
+      RunForEachElement(exec, op, samples, rows.slots * parts);
+    });
   });
 }
 
 void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogits,
                       const GpuColumns& dvectors, const PooledRows& rows) {
+  STRATA_CHECK(dvectors.data == nullptr || dvectors.type == rows.pooled.type);
   WithElements(dlogits.type, rows.pooled.type, [&](auto of_logits, auto of_pooled) {
     using L = typename decltype(of_logits)::type;
     using V = typename decltype(of_pooled)::type;
-    const GiveGradients<L, V> give{ColumnsOf<L>(dlogits), ColumnsOf<V>(dvectors), rows.row_dim,
-                                   ColumnsOf<V>(rows.pooled)};
-    RunForEachElement(exec, give, samples, rows.slots * rows.row_dim);
+    using Give = GiveGradients<L, V>;
+    const auto parts = static_cast<uint32_t>(rows.row_stride / Give::kAtOnce);
+    const Give give{ColumnsOf<L>(dlogits), ColumnsOf<V>(dvectors), static_cast<uint32_t>(rows.dim),
+                    parts, ColumnsOf<V>(rows.pooled)};
+    RunForEachElement(exec, give, samples, rows.slots * parts);
   });
 }
 

@@ -36,11 +36,13 @@ void GpuPoolWeights(const Exec& exec, size_t samples, const CompactRows& batch, 
                     const GpuColumns& y);
 
 // PooledRows is the result of a pooled lookup, where each row begins with a single weight. A slot
-// has row_dim elements in `pooled`: the sum of the weights, then the sum of the vectors.
+// has row_stride elements in `pooled`: the sum of the weights, then the sum of the vectors, then
+// what has no meaning. Both are `dim` and 1 elements.
 struct PooledRows {
-  GpuColumns pooled;
+  GpuColumns pooled;  // begins at a multiple of 16 bytes
   size_t slots = 0;
-  size_t row_dim = 0;
+  size_t dim = 0;         // of the vectors
+  size_t row_stride = 0;  // a multiple of 4
 };
 // y = *bias + the sum of the slots' weights.
 void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& rows,
@@ -48,8 +50,8 @@ void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& row
 // The slots' vectors side by side.
 void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
                     const GpuColumns& vectors);
-// The reverse: rows.pooled = the gradient of each slot's weight, which is dlogits', and of its
-// vector.
+// The reverse: rows.pooled = the gradient of each slot's weight, which is dlogits', then of its
+// vector, then zeros.
 void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogits,
                       const GpuColumns& dvectors, const PooledRows& rows);
 

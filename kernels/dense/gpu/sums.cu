@@ -160,15 +160,26 @@ struct Fm {
   }
 };
 
-template <typename X, typename Y>
+// kAtOnce elements of one vector.
+template <typename X, typename Y, uint32_t kAtOnce>
 struct FmBack {
   ColumnsOf<X> x;
-  size_t dim;
+  uint32_t dim;
   const float* sums;
   ColumnsOf<Y> dy;
   ColumnsOf<X> dx;
-  __device__ void operator()(size_t i, size_t e) const {
-    dx.Add(i, e, dy.Get(i, 0) * (sums[i * dim + e % dim] - x.Get(i, e)));
+  __device__ void operator()(size_t i, size_t n) const {
+    const auto e = static_cast<uint32_t>(n) * kAtOnce;
+    const float d = dy.Get(i, 0);
+    const auto sum = *reinterpret_cast<const Side<float, kAtOnce>*>(sums + i * dim + e % dim);
+    const Side<X, kAtOnce> element = x.template SideOf<kAtOnce>(i, n);
+    Side<X, kAtOnce>& to = dx.template SideOf<kAtOnce>(i, n);
+    Side<X, kAtOnce> added = to;
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      added.of[k] = Rounded<X>(Widened(added.of[k]) + d * (sum.of[k] - Widened(element.of[k])));
+    }
+    to = added;
   }
 };
 
@@ -330,10 +341,13 @@ void GpuFmBack(const Exec& exec, size_t samples, uint32_t vectors, const GpuColu
   WithElements(x.type, dy.type, [&](auto of_x, auto of_y) {
     using X = typename decltype(of_x)::type;
     using Y = typename decltype(of_y)::type;
-    const size_t dim = x.width / vectors;
-    RunForEachElement(exec,
-                      FmBack<X, Y>{ColumnsOf<X>(x), dim, sums, ColumnsOf<Y>(dy), ColumnsOf<X>(dx)},
-                      samples, x.width);
+    const auto dim = static_cast<uint32_t>(x.width / vectors);
+    WithFours(dim % 4 == 0 && BeginInFours<X>({x, dx}), [&](auto at_once) {
+      constexpr uint32_t kAtOnce = decltype(at_once)::value;
+      const FmBack<X, Y, kAtOnce> back{ColumnsOf<X>(x), dim, sums, ColumnsOf<Y>(dy),
+                                       ColumnsOf<X>(dx)};
+      RunForEachElement(exec, back, samples, x.width / kAtOnce);
+    });
   });
 }
 
