@@ -33,6 +33,10 @@ std::string_view LastComponent(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
+std::string HintOf(std::string_view nearest) {
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
 }  // namespace
 
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates) {
@@ -53,6 +57,10 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
   return nearest;
 }
 
+std::string NearestHint(std::string_view name, std::span<const std::string_view> candidates) {
+  return HintOf(NearestName(name, candidates));
+}
+
 std::string SuggestName(std::string_view name, std::span<const std::string_view> candidates) {
   std::string_view nearest = NearestName(name, candidates);
   if (nearest.empty()) {
@@ -60,7 +68,7 @@ std::string SuggestName(std::string_view name, std::span<const std::string_view>
       if (LastComponent(candidate) == LastComponent(name)) nearest = candidate;
     }
   }
-  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+  return HintOf(nearest);
 }
 
 Status UnknownWord(std::string_view kind, std::string_view word,

@@ -138,6 +138,9 @@ std::string SettingsMarkdown(const SettingsTable& table);
 // The candidate with the smallest edit distance, "" when none is near enough to be meant.
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates);
 
+// "; did you mean 'lanes'?", or "" when none is near enough to be meant.
+std::string NearestHint(std::string_view name, std::span<const std::string_view> candidates);
+
 // kInvalid: "unknown flag '--lnaes'; did you mean '--lanes'? (see --help)". `kind`: "flag".
 Status UnknownWord(std::string_view kind, std::string_view word,
                    std::span<const std::string> known);

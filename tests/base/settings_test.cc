@@ -342,6 +342,8 @@ TEST(SettingsTest, NearestNameKeepsItsDistance) {
   EXPECT_EQ(NearestName("", kNames), "");
   EXPECT_EQ(NearestName("y", std::vector<std::string_view>{"a", "0"}), "");
   EXPECT_EQ(NearestName(std::string(1000, 'x'), kNames), "");
+  EXPECT_EQ(NearestHint("lnaes", kNames), "; did you mean 'lanes'?");
+  EXPECT_EQ(NearestHint("port", kNames), "");
 }
 
 TEST(SettingsTest, MarkdownHasARowForEachSetting) {

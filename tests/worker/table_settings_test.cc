@@ -72,6 +72,30 @@ features = ["friend", "user"]
                                        GraphTable{.name = "embedding", .slots = 1, .dim = 4}));
 }
 
+// Each mistake has words of its own.
+TEST(TableSettings, WhatKeysOfCannotName) {
+  const auto why = [](const std::string& source, const std::vector<std::string>& overrides = {},
+                      const std::string& more = "") {
+    return Parse(more + "[[feature]]\ncolumns = [\"friend\"]\nkeys_of = \"" + source + "\"\n",
+                 overrides)
+        .status()
+        .ToString();
+  };
+  EXPECT_THAT(why("nobody"), HasSubstr("job.toml:17:1: feature.keys_of is 'nobody', but no "
+                                       "[[feature]] has this column: name a categorical"));
+  EXPECT_THAT(why("usr"), HasSubstr("is 'usr', but no [[feature]] has this column; did you mean "
+                                    "'user'?"));
+  EXPECT_THAT(why("friend"), HasSubstr("is 'friend', a column of the same section"));
+  EXPECT_THAT(why("age"), HasSubstr("is 'age', which is a numeric feature"));
+  EXPECT_THAT(why("y"), HasSubstr("is 'y', which is data.label and no feature"));
+  EXPECT_THAT(why("shop", {"data.columns=user,age,friend,site,y,shop", "data.ignore=shop"}),
+              HasSubstr("is 'shop', which data.ignore leaves out"));
+  EXPECT_THAT(why("shop", {"data.columns=user,age,friend,site,y,shop"},
+                  "[[feature]]\ncolumns = [\"shop\"]\nkeys_of = \"user\"\n"),
+              HasSubstr("job.toml:20:1: feature.keys_of is 'shop', which itself has the keys of "
+                        "'user': name a column that has its own"));
+}
+
 TEST(TableSettings, WhatASectionCannotSay) {
   const auto table = [](const std::string& name, const std::string& features) {
     return fmt::format("[[table]]\nname = \"{}\"\nfeatures = {}\n", name, features);
@@ -86,14 +110,13 @@ TEST(TableSettings, WhatASectionCannotSay) {
       {friend_feature + table("a", "[]"), "table.features is empty"},
       {friend_feature + table("a", "[\"nobody\"]"),
        "job.toml:20:1: table.features names 'nobody': expected a column with a categorical"},
+      {friend_feature + table("a", "[\"site\", \"usr\"]"),
+       "expected a column with a categorical or bucketised feature ([[feature]]); did you mean "
+       "'user'?"},
       {friend_feature + table("a", "[\"site\"]") + table("b", "[\"site\"]"),
        "names 'site', which is in a table already"},
       {friend_feature + table("a", "[\"user\"]"),
        "feature 'friend' has the keys of 'user' (keys_of), but another table"},
-      {"[[feature]]\ncolumns = [\"friend\"]\nkeys_of = \"nobody\"\n",
-       "job.toml:17:1: feature.keys_of is 'nobody': expected another categorical column"},
-      {"[[feature]]\ncolumns = [\"friend\"]\nkeys_of = \"friend\"\n",
-       "is 'friend': expected another"},
       {"[[feature]]\nkind = \"numeric\"\ncolumns = [\"friend\"]\nkeys_of = \"user\"\n",
        "feature.keys_of is for kind = \"categorical\""},
       {friend_feature + table("a", "[\"site\"]") + "dim = -1\n", "dim"}};

@@ -39,10 +39,9 @@ class Columns {
     const auto found = index_.find(name);
     if (found == index_.end()) {
       const std::vector<std::string_view> candidates(names_.begin(), names_.end());
-      const std::string_view near = NearestName(name, candidates);
-      return Invalid(
-          fmt::format("{}: no column '{}', which the job file uses as {}{}", where_, name, use,
-                      near.empty() ? ColumnList() : fmt::format("; did you mean '{}'?", near)));
+      const std::string hint = NearestHint(name, candidates);
+      return Invalid(fmt::format("{}: no column '{}', which the job file uses as {}{}", where_,
+                                 name, use, hint.empty() ? ColumnList() : hint));
     }
     std::string& taken = uses_[found->second];
     if (!taken.empty() && taken != use) {

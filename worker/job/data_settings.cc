@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/human_text.h"
 #include "worker/data/columns.h"
@@ -197,19 +199,57 @@ Status ReadSparse(const Settings& settings, JobConfig* job) {
   return ReadLabelTexts(settings, &job->data);
 }
 
-// Keys come from a categorical column that has keys of its own.
-Status CheckKeysOf(const Settings& settings, const std::vector<FeatureSpec>& features) {
+// A column that is no feature: what the job file says of it, or which one may be meant.
+std::string WhyNoFeature(const DataSpec& data, const std::string& column) {
+  if (std::ranges::count(data.ignore, column) > 0) {
+    return ", which data.ignore leaves out: make it a categorical feature, or name another column";
+  }
+  for (const auto& [key, name] : {std::pair{"data.label", &data.label},
+                                  {"data.weight", &data.weight},
+                                  {"data.query", &data.query},
+                                  {"data.group", &data.group}}) {
+    if (*name != column) continue;
+    return fmt::format(", which is {} and no feature: name a categorical feature's column", key);
+  }
+  std::vector<std::string_view> columns;
+  for (const FeatureSpec& feature : data.features) {
+    if (feature.kind == FeatureKind::kCategorical && feature.keys_of.empty()) {
+      columns.emplace_back(feature.column);
+    }
+  }
+  const std::string hint = NearestHint(column, columns);
+  return ", but no [[feature]] has this column" +
+         (hint.empty() ? ": name a categorical feature's" : hint);
+}
+
+// Why a [[feature]] cannot have the keys of `source`; "": it can.
+std::string WhyNoKeysOf(const DataSpec& data, const Settings& element, const std::string& source) {
+  if (std::ranges::count(element.TextList("columns"), source) > 0) {
+    return ", a column of the same section: name another, or leave keys_of out, as a column has "
+           "its own keys anyway";
+  }
+  const auto is_source = [&](const FeatureSpec& feature) { return feature.column == source; };
+  const auto any = std::ranges::find_if(data.features, is_source);
+  if (any == data.features.end()) return WhyNoFeature(data, source);
+  const auto found = std::ranges::find_if(data.features, [&](const FeatureSpec& feature) {
+    return is_source(feature) && feature.kind == FeatureKind::kCategorical;
+  });
+  if (found == data.features.end()) {
+    return fmt::format(", which is a {} feature: keys of texts are those of categorical ones",
+                       FeatureKindName(any->kind));
+  }
+  if (found->keys_of.empty()) return "";
+  return fmt::format(", which itself has the keys of '{}': name a column that has its own",
+                     found->keys_of);
+}
+
+Status CheckKeysOf(const Settings& settings, const DataSpec& data) {
   for (const Settings& element : settings.Repeated("feature")) {
     const std::string& source = element.Text("keys_of");
     if (source.empty()) continue;
-    const bool has_keys = std::ranges::any_of(features, [&](const FeatureSpec& feature) {
-      return feature.column == source && feature.kind == FeatureKind::kCategorical &&
-             feature.keys_of.empty();
-    });
-    if (has_keys) continue;
-    return WrongFeature(
-        element, "keys_of",
-        fmt::format("is '{}': expected another categorical column, without keys_of", source));
+    const std::string why = WhyNoKeysOf(data, element, source);
+    if (why.empty()) continue;
+    return WrongFeature(element, "keys_of", fmt::format("is '{}'{}", source, why));
   }
   return {};
 }
@@ -227,7 +267,7 @@ Status ReadFeatures(const Settings& settings, const std::string& file, DataSpec*
   if (data->features.empty()) {
     return Invalid(fmt::format("{}: there is no [[feature]]: the model needs an input", file));
   }
-  return CheckKeysOf(settings, data->features);
+  return CheckKeysOf(settings, *data);
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/settings/settings.h"
 #include "storage/row_schema.h"
 #include "worker/job/wrong_setting.h"
 #include "worker/model/model_shape.h"
@@ -85,8 +87,8 @@ class Tables {
     if (slots == 0) {
       return WrongIn("table", section, "features",
                      fmt::format("names '{}': expected a column with a categorical or bucketised "
-                                 "feature ([[feature]])",
-                                 column));
+                                 "feature ([[feature]]){}",
+                                 column, SlotHint(column)));
     }
     if (!table_of_.emplace(column, job_.tables.size()).second) {
       return WrongIn("table", section, "features",
@@ -94,6 +96,14 @@ class Tables {
     }
     table->slots += slots;
     return {};
+  }
+
+  std::string SlotHint(const std::string& column) const {
+    std::vector<std::string_view> columns;
+    for (const FeatureSpec& feature : job_.data.features) {
+      if (IsSlot(feature)) columns.emplace_back(feature.column);
+    }
+    return NearestHint(column, columns);
   }
 
   void AddRest() {

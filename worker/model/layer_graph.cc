@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/settings/settings.h"
+
 namespace strata {
 namespace {
 
@@ -179,21 +181,8 @@ Status LayerGraph::Add(const LayerSpec& layer) {
     return WrongLayer(layer, "its name is taken");
   }
   for (const std::string& name : layer.inputs) {
-    const auto found = std::ranges::find(values_, name, &GraphValue::name);
-    if (found == values_.end()) {
-      const bool is_later =
-          name != layer.name && std::ranges::count(spec_.layers, name, &LayerSpec::name) > 0;
-      return WrongLayer(layer, fmt::format("input '{}' is neither {}, {}, a table nor an earlier "
-                                           "layer{}",
-                                           name, kDenseInput, kEmbeddingsInput,
-                                           is_later ? ": it comes later, and layers may not form a "
-                                                      "cycle"
-                                                    : ""));
-    }
-    if (found->width == 0) {
-      return WrongLayer(layer, fmt::format("input '{}' has no elements", name));
-    }
-    added.inputs.push_back(static_cast<uint32_t>(found - values_.begin()));
+    STRATA_ASSIGN(const uint32_t input, FindInput(layer, name));
+    added.inputs.push_back(input);
   }
   const KindFacts& facts = FactsOf(layer.kind);
   if (added.inputs.size() < facts.inputs_min || added.inputs.size() > facts.inputs_max) {
@@ -213,6 +202,27 @@ Status LayerGraph::Add(const LayerSpec& layer) {
   values_.push_back(std::move(output));
   layers_.push_back(std::move(added));
   return {};
+}
+
+Result<uint32_t> LayerGraph::FindInput(const LayerSpec& layer, const std::string& name) const {
+  const auto found = std::ranges::find(values_, name, &GraphValue::name);
+  if (found == values_.end()) {
+    const bool is_later =
+        name != layer.name && std::ranges::count(spec_.layers, name, &LayerSpec::name) > 0;
+    std::vector<std::string_view> known;
+    for (const GraphValue& value : values_) {
+      if (value.width > 0) known.emplace_back(value.name);
+    }
+    return WrongLayer(
+        layer, fmt::format("input '{}' is neither {}, {}, a table nor an earlier layer{}", name,
+                           kDenseInput, kEmbeddingsInput,
+                           is_later ? ": it comes later, and layers may not form a cycle"
+                                    : NearestHint(name, known)));
+  }
+  if (found->width == 0) {
+    return WrongLayer(layer, fmt::format("input '{}' has no elements", name));
+  }
+  return static_cast<uint32_t>(found - values_.begin());
 }
 
 // Fills what the layer gives.

@@ -176,6 +176,8 @@ class LayerGraph {
  private:
   Status AddInputs();
   Status Add(const LayerSpec& layer);
+  // The value that has this name.
+  Result<uint32_t> FindInput(const LayerSpec& layer, const std::string& name) const;
   Status Shape(GraphLayer* layer, GraphValue* output);
   void ShapeConcat(const GraphLayer& layer, GraphValue* output) const;
   Status CheckVectors(const GraphLayer& layer) const;

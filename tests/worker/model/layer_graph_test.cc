@@ -66,6 +66,8 @@ TEST(LayerGraph, RefusesWhatCannotBe) {
   EXPECT_THAT(why(Spec({Logit("nobody")})),
               HasSubstr("layer 'logit' (linear): input 'nobody' is neither dense"));
   EXPECT_THAT(why(Spec({Logit("logit")})), HasSubstr("input 'logit' is neither"));
+  EXPECT_THAT(why(Spec({Logit("desne")})),
+              HasSubstr("a table nor an earlier layer; did you mean 'dense'?"));
   EXPECT_THAT(why(Spec({{.name = "dense", .kind = kLinear, .inputs = {"dense"}, .width = 1}})),
               HasSubstr("its name is taken"));
   EXPECT_THAT(why(Spec({{.name = "a", .kind = kLinear, .inputs = {"dense"}, .width = 3}})),

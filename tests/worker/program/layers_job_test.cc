@@ -126,6 +126,10 @@ TEST_F(LayersJob, WhatIsWrongWithAGraphNamesItsLine) {
   };
   const std::string logit = "[[layer]]\nname = \"logit\"\ninputs = [\"h\"]\nwidths = [1]\n";
   const std::string hidden = "[[layer]]\nname = \"h\"\ninputs = [\"dense\"]\nwidths = [3]\n";
+  EXPECT_THAT(why("[[layer]]\nname = \"hide\"\ninputs = [\"dense\"]\nwidths = [3]\n"
+                  "[[layer]]\nname = \"logit\"\ninputs = [\"hid\"]\nwidths = [1]\n"),
+              HasSubstr("job.toml:30:1: layer 'logit' (linear): input 'hid' is neither dense, "
+                        "embeddings, a table nor an earlier layer; did you mean 'hide'?"));
   EXPECT_THAT(why(logit + hidden),
               HasSubstr("job.toml:26:1: layer 'logit' (linear): input 'h' is neither dense, "
                         "embeddings, a table nor an earlier layer: it comes later"));
