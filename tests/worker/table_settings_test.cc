@@ -104,19 +104,27 @@ TEST(TableSettings, WhatASectionCannotSay) {
   const std::pair<std::string, const char*> wrong[] = {
       {friend_feature + table("", "[\"user\"]"), "table.name is empty"},
       {friend_feature + table("embedding", "[\"user\"]"),
-       "table.name is 'embedding', which is taken"},
-      {friend_feature + table("dense", "[\"user\"]"), "which is taken"},
-      {friend_feature + table("a", "[\"site\"]") + table("a", "[\"user\"]"), "which is taken"},
+       "table.name is 'embedding', the table of the features that no [[table]] names"},
+      {friend_feature + table("dense", "[\"user\"]"), "is 'dense', by which layers take all"},
+      {friend_feature + table("a", "[\"site\"]") + table("a", "[\"user\"]"),
+       "job.toml:22:1: table.name is 'a', the name of the [[table]] at job.toml:18:1: name"},
       {friend_feature + table("a", "[]"), "table.features is empty"},
       {friend_feature + table("a", "[\"nobody\"]"),
-       "job.toml:20:1: table.features names 'nobody': expected a column with a categorical"},
+       "job.toml:20:1: table.features names 'nobody': expected a column with a categorical or "
+       "bucketised feature ([[feature]])"},
       {friend_feature + table("a", "[\"site\", \"usr\"]"),
        "expected a column with a categorical or bucketised feature ([[feature]]); did you mean "
        "'user'?"},
       {friend_feature + table("a", "[\"site\"]") + table("b", "[\"site\"]"),
-       "names 'site', which is in a table already"},
+       "job.toml:23:1: table.features names 'site', which is in table 'a' (job.toml:18:1) too"},
+      {friend_feature + table("a", "[\"site\", \"site\"]"),
+       "job.toml:20:1: table.features names 'site' twice"},
       {friend_feature + table("a", "[\"user\"]"),
-       "feature 'friend' has the keys of 'user' (keys_of), but another table"},
+       "job.toml:18:1: feature 'friend' has the keys of 'user' (keys_of), but 'friend' is in no "
+       "[[table]] and 'user' in table 'a' (job.toml:18:1): put both into one [[table]]"},
+      {friend_feature + table("a", "[\"user\"]") + table("b", "[\"friend\"]"),
+       "job.toml:18:1: feature 'friend' has the keys of 'user' (keys_of), but 'friend' is in "
+       "table 'b' (job.toml:21:1) and 'user' in table 'a' (job.toml:18:1)"},
       {"[[feature]]\nkind = \"numeric\"\ncolumns = [\"friend\"]\nkeys_of = \"user\"\n",
        "feature.keys_of is for kind = \"categorical\""},
       {friend_feature + table("a", "[\"site\"]") + "dim = -1\n", "dim"}};

@@ -55,12 +55,8 @@ class Tables {
  private:
   Status Add(const Settings& section) {
     const std::string& name = section.Text("name");
-    const bool is_taken = name == kRest || name == kDenseInput || name == kEmbeddingsInput ||
-                          std::ranges::count(job_.tables, name, &GraphTable::name) > 0;
-    if (name.empty() || is_taken) {
-      return WrongIn("table", section, "name",
-                     name.empty() ? "is empty: name the table"
-                                  : fmt::format("is '{}', which is taken: name another", name));
+    if (const std::string why = WhyNoName(name); !why.empty()) {
+      return WrongIn("table", section, "name", why);
     }
     if (job_.tables.size() == kTablesMax) {
       return WrongIn(
@@ -68,7 +64,8 @@ class Tables {
           fmt::format("is of one table more than the {} that a model may have", kTablesMax));
     }
     const auto dim = static_cast<uint32_t>(section.Int("dim"));
-    GraphTable table{.name = name, .dim = dim == 0 ? job_.embedding_dim : dim};
+    GraphTable table{
+        .name = name, .dim = dim == 0 ? job_.embedding_dim : dim, .place = section.Where()};
     if (section.TextList("features").empty()) {
       return WrongIn("table", section, "features", "is empty: name at least one column");
     }
@@ -77,6 +74,23 @@ class Tables {
     }
     job_.tables.push_back(std::move(table));
     return {};
+  }
+
+  // What is wrong with a table's name; "": nothing.
+  std::string WhyNoName(const std::string& name) const {
+    if (name.empty()) return "is empty: name the table";
+    if (name == kDenseInput || name == kEmbeddingsInput) {
+      return fmt::format("is '{}', by which layers take all features of a kind: name it otherwise",
+                         name);
+    }
+    if (name == kRest) {
+      return fmt::format(
+          "is '{}', the table of the features that no [[table]] names: name it otherwise", name);
+    }
+    const auto other = std::ranges::find(job_.tables, name, &GraphTable::name);
+    if (other == job_.tables.end()) return "";
+    return fmt::format("is '{}', the name of the [[table]] at {}: name one of them otherwise", name,
+                       other->place);
   }
 
   // Puts a column's slots into the table.
@@ -90,9 +104,13 @@ class Tables {
                                  "feature ([[feature]]){}",
                                  column, SlotHint(column)));
     }
-    if (!table_of_.emplace(column, job_.tables.size()).second) {
+    const auto [entry, is_new] = table_of_.emplace(column, job_.tables.size());
+    if (!is_new) {
+      const bool is_own = entry->second == job_.tables.size();
       return WrongIn("table", section, "features",
-                     fmt::format("names '{}', which is in a table already: keep one", column));
+                     is_own ? fmt::format("names '{}' twice: keep one", column)
+                            : fmt::format("names '{}', which is in {} too: keep one", column,
+                                          TextOf(entry->second)));
     }
     table->slots += slots;
     return {};
@@ -104,6 +122,12 @@ class Tables {
       if (IsSlot(feature)) columns.emplace_back(feature.column);
     }
     return NearestHint(column, columns);
+  }
+
+  // "table 'people' (job.toml:12:1)", or that it is in none.
+  std::string TextOf(size_t table) const {
+    if (table >= job_.tables.size()) return "no [[table]]";
+    return fmt::format("table '{}' ({})", job_.tables[table].name, job_.tables[table].place);
   }
 
   void AddRest() {
@@ -123,11 +147,15 @@ class Tables {
 
   Status CheckSharedKeys() const {
     for (const FeatureSpec& feature : job_.data.features) {
-      if (feature.keys_of.empty() || TableOf(feature.column) == TableOf(feature.keys_of)) continue;
+      if (feature.keys_of.empty()) continue;
+      const size_t its = TableOf(feature.column);
+      const size_t other = TableOf(feature.keys_of);
+      if (its == other) continue;
       return Invalid(fmt::format(
-          "{}: feature '{}' has the keys of '{}' (keys_of), but another table: put both into one "
-          "[[table]]",
-          job_.file, feature.column, feature.keys_of));
+          "{}: feature '{}' has the keys of '{}' (keys_of), but '{}' is in {} and '{}' in {}: put "
+          "both into one [[table]]",
+          job_.tables[std::min(its, other)].place, feature.column, feature.keys_of, feature.column,
+          TextOf(its), feature.keys_of, TextOf(other)));
     }
     return {};
   }

@@ -177,8 +177,8 @@ Status LayerGraph::AddInputs() {
 Status LayerGraph::Add(const LayerSpec& layer) {
   STRATA_TRY(CheckSettings(layer));
   GraphLayer added{.spec = layer};
-  if (std::ranges::any_of(values_, [&](const auto& value) { return value.name == layer.name; })) {
-    return WrongLayer(layer, "its name is taken");
+  if (const std::string other = WhatIsCalled(layer.name); !other.empty()) {
+    return WrongLayer(layer, fmt::format("its name is that of {}: name it otherwise", other));
   }
   for (const std::string& name : layer.inputs) {
     STRATA_ASSIGN(const uint32_t input, FindInput(layer, name));
@@ -202,6 +202,18 @@ Status LayerGraph::Add(const LayerSpec& layer) {
   values_.push_back(std::move(output));
   layers_.push_back(std::move(added));
   return {};
+}
+
+std::string LayerGraph::WhatIsCalled(const std::string& name) const {
+  const auto text = [](const char* what, const std::string& place) {
+    return place.empty() ? what : fmt::format("{} ({})", what, place);
+  };
+  const auto layer = std::ranges::find(
+      layers_, name, [](const GraphLayer& added) -> const std::string& { return added.spec.name; });
+  if (layer != layers_.end()) return text("an earlier layer", layer->spec.place);
+  const auto table = std::ranges::find(spec_.tables, name, &GraphTable::name);
+  if (table != spec_.tables.end()) return text("a table", table->place);
+  return std::ranges::count(values_, name, &GraphValue::name) > 0 ? "an input" : "";
 }
 
 Result<uint32_t> LayerGraph::FindInput(const LayerSpec& layer, const std::string& name) const {

@@ -81,9 +81,13 @@ struct LayerSpec {
 struct GraphTable {
   std::string name = {};  // layers take its vectors by this name; "": by kEmbeddingsInput alone
   uint32_t slots = 0;
-  uint32_t dim = 0;  // elements of a slot's vector
+  uint32_t dim = 0;        // elements of a slot's vector
+  std::string place = {};  // where people wrote it, for messages: "job.toml:12"
 
-  friend bool operator==(const GraphTable&, const GraphTable&) = default;
+  // Whether both are the same table, wherever they were written.
+  friend bool operator==(const GraphTable& a, const GraphTable& b) {
+    return std::tie(a.name, a.slots, a.dim) == std::tie(b.name, b.slots, b.dim);
+  }
 };
 
 struct GraphSpec {
@@ -176,6 +180,8 @@ class LayerGraph {
  private:
   Status AddInputs();
   Status Add(const LayerSpec& layer);
+  // "an earlier layer (job.toml:12)"; "": nothing.
+  std::string WhatIsCalled(const std::string& name) const;
   // The value that has this name.
   Result<uint32_t> FindInput(const LayerSpec& layer, const std::string& name) const;
   Status Shape(GraphLayer* layer, GraphValue* output);

@@ -180,6 +180,11 @@ bool NeedsEqualDims(ModelKind kind) {
   return kind == ModelKind::kFm || kind == ModelKind::kDeepFm || kind == ModelKind::kDlrm;
 }
 
+Status WrongTable(const GraphTable& table, const std::string& why) {
+  const Status status = Invalid(fmt::format("table '{}': {}", table.name, why));
+  return table.place.empty() ? status : status.Prefixed(table.place);
+}
+
 Status ValidateTables(const ModelShape& shape) {
   const char* const name = ModelKindName(shape.kind);
   if (shape.tables.empty()) return {};
@@ -190,16 +195,16 @@ Status ValidateTables(const ModelShape& shape) {
   for (const GraphTable& table : shape.tables) {
     slots += table.slots;
     if (table.slots == 0 || table.dim == 0 || table.dim >= RowSchema::kDimMax) {
-      return Invalid(fmt::format(
-          "table '{}': {} features of {} elements: expected 1 feature or more, of 1 to {} elements",
-          table.name, table.slots, table.dim, RowSchema::kDimMax - 1));
+      return WrongTable(
+          table, fmt::format("{} features of {} elements: expected 1 feature or more, of 1 to {} "
+                             "elements",
+                             table.slots, table.dim, RowSchema::kDimMax - 1));
     }
     if (NeedsEqualDims(shape.kind) && table.dim != shape.embedding_dim) {
-      return Invalid(
-          fmt::format("table '{}': dim is {}: expected model.embedding_dim, {}, as a {} model "
-                      "multiplies vectors "
-                      "of all features with each other",
-                      table.name, table.dim, shape.embedding_dim, name));
+      return WrongTable(table,
+                        fmt::format("dim is {}: expected model.embedding_dim, {}, as a {} model "
+                                    "multiplies vectors of all features with each other",
+                                    table.dim, shape.embedding_dim, name));
     }
   }
   if (slots != shape.slots) {

@@ -69,7 +69,7 @@ TEST(LayerGraph, RefusesWhatCannotBe) {
   EXPECT_THAT(why(Spec({Logit("desne")})),
               HasSubstr("a table nor an earlier layer; did you mean 'dense'?"));
   EXPECT_THAT(why(Spec({{.name = "dense", .kind = kLinear, .inputs = {"dense"}, .width = 1}})),
-              HasSubstr("its name is taken"));
+              HasSubstr("its name is that of an input: name it otherwise"));
   EXPECT_THAT(why(Spec({{.name = "a", .kind = kLinear, .inputs = {"dense"}, .width = 3}})),
               HasSubstr("gives 3 numbers a sample: expected 1"));
   EXPECT_THAT(why(Spec({{.name = "a", .kind = kLinear, .inputs = {"dense"}, .width = 0}})),

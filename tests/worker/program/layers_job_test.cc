@@ -136,7 +136,8 @@ TEST_F(LayersJob, WhatIsWrongWithAGraphNamesItsLine) {
   EXPECT_THAT(why(hidden + "[[layer]]\nname = \"logit\"\ntype = \"add\"\ninputs = [\"h\"]\n"),
               HasSubstr("job.toml:30:1: layer 'logit' (add): the last layer gives 3 numbers"));
   EXPECT_THAT(why(hidden + hidden + logit),
-              HasSubstr("job.toml:30:1: layer 'h' (linear): its name"));
+              HasSubstr("job.toml:30:1: layer 'h' (linear): its name is that of an earlier layer "
+                        "("));
   EXPECT_THAT(why("[[layer]]\nname = \"s\"\ntype = \"slice\"\ninputs = [\"dense\"]\n"
                   "columns = [1, 2]\n" +
                   hidden + logit),

@@ -133,8 +133,10 @@ TEST_F(TablesJob, TablesHaveDimensionsOfTheirOwn) {
                   .status()
                   .ToString(),
               HasSubstr("the job's [[table]]s differ from those of the model in"));
-  EXPECT_THAT(Run(Task::kTrain, tables).status().ToString(),
-              HasSubstr("table 'people': dim is 7: expected model.embedding_dim, 4, as a deepfm"));
+  EXPECT_THAT(
+      Run(Task::kTrain, tables).status().ToString(),
+      HasSubstr("job.toml:28:1: table 'people': dim is 7: expected model.embedding_dim, 4, as "
+                "a deepfm"));
 }
 
 TEST_F(TablesJob, ResumesAllItsTables) {
