@@ -39,6 +39,25 @@ Status NoFiles(const JobConfig& job, const char* key) {
       fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
 }
 
+// Rows of a table that no layer takes would never be learned.
+Status CheckTablesAreTaken(const ModelShape& shape) {
+  if (shape.kind != ModelKind::kLayers) return {};
+  for (const GraphTable& table : shape.tables) {
+    const bool is_taken = std::ranges::any_of(shape.layers, [&](const LayerSpec& layer) {
+      return layer.kind == LayerKind::kWide || std::ranges::count(layer.inputs, table.name) > 0 ||
+             std::ranges::count(layer.inputs, kEmbeddingsInput) > 0;
+    });
+    if (is_taken) continue;
+    const bool has_section = !table.place.empty();
+    const Status unused = Invalid(fmt::format(
+        "table '{}'{}: no layer takes it: name it in the inputs of a [[layer]], or remove {}",
+        table.name, has_section ? "" : ", of the features that no [[table]] names",
+        has_section ? "the section and its features" : "the features"));
+    return has_section ? unused.Prefixed(table.place) : unused;
+  }
+  return {};
+}
+
 // A reader of the files that `key` names; its errors begin with where the key was set.
 template <typename Reader>
 Result<std::unique_ptr<Reader>> OpenReader(Disk& disk, const JobConfig& job, const char* key,
@@ -254,8 +273,9 @@ Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<Feature
     shape.cross_rank =
         static_cast<uint32_t>(std::min<size_t>(shape.cross_rank, CrossWidthOf(shape)));
   }
-  const Status valid = ValidateModelShape(shape);
-  // What is wrong with a [[layer]] already says where it is.
+  Status valid = ValidateModelShape(shape);
+  if (valid.ok()) valid = CheckTablesAreTaken(shape);
+  // What is wrong with a [[layer]] or a [[table]] already says where it is.
   if (!valid.ok())
     return valid.message().starts_with(job.file + ":") ? valid : valid.Prefixed(job.file);
   return shape;

@@ -139,6 +139,33 @@ TEST_F(TablesJob, TablesHaveDimensionsOfTheirOwn) {
                 "a deepfm"));
 }
 
+TEST_F(TablesJob, LayersTakeAllTables) {
+  const std::string sites = "[[table]]\nname = \"sites\"\nfeatures = [\"site\"]\n";
+  const auto train = [&](const std::string& tables, const std::string& layers) {
+    return Run(Task::kTrain, tables + layers, {"model.kind=layers", "train.epochs=1"}).status();
+  };
+  const auto logit_of = [](const std::string& input) {
+    return fmt::format("[[layer]]\nname = \"logit\"\ninputs = [\"{}\"]\nwidths = [1]\n", input);
+  };
+  const Status unused = train(kTables + sites, logit_of("people"));
+  EXPECT_EQ(unused.code(), StatusCode::kInvalid);
+  EXPECT_THAT(unused.ToString(),
+              HasSubstr("job.toml:31:1: table 'sites': no layer takes it: name it in the inputs"));
+  // Of features without a section there is a table as well.
+  EXPECT_THAT(train(kTables, logit_of("people")).ToString(),
+              HasSubstr("job.toml: table 'embedding', of the features that no [[table]] names: no "
+                        "layer takes it"));
+  // A name that is misspelt is the fault, not the table that nobody takes for it.
+  EXPECT_THAT(train(kTables, logit_of("peple")).ToString(), HasSubstr("did you mean 'people'?"));
+  EXPECT_TRUE(train(kTables + sites, logit_of("embeddings")).ok());
+  const std::string both =
+      "[[layer]]\nname = \"both\"\ntype = \"concat\"\n"
+      "inputs = [\"people\", \"embedding\"]\n";
+  EXPECT_TRUE(train(kTables, both + logit_of("both")).ok());
+  EXPECT_TRUE(train(kTables, "[[layer]]\nname = \"logit\"\ntype = \"wide\"\n").ok())
+      << "which takes the single weights of all keys";
+}
+
 TEST_F(TablesJob, ResumesAllItsTables) {
   const std::string tables = std::string(kTables) + "dim = 7\n";
   const std::vector<std::string> unbroken = {"model.kind=dcn", "train.shuffle_rows=0"};
