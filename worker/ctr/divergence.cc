@@ -163,7 +163,9 @@ Status Diverged(uint64_t step, double loss, const std::string& mine, Group* grou
 }
 
 std::string FarFromBaseRate(const Metrics& metrics, const std::string& what) {
-  const bool is_far = metrics.logloss > kFarFromBaseRate * metrics.base_logloss;  // not of NaN
+  // Labels of one class have a base of 0, of which every model is far.
+  const bool is_far = metrics.base_logloss > 0 &&
+                      metrics.logloss > kFarFromBaseRate * metrics.base_logloss;  // not of NaN
   if (!is_far) return "";
   return fmt::format(
       "{} has logloss {:.4g}, far above {:.4g}, that of always predicting the share of positives: "

@@ -1,5 +1,7 @@
 #include "worker/ctr/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -94,6 +96,17 @@ double Entropy(double share) {
 }
 
 }  // namespace
+
+std::string WhyNoAuc(const Metrics& metrics) {
+  if (!std::isnan(metrics.auc)) return "";
+  if (std::isnan(metrics.logloss)) return "no row has a weight above 0";
+  return fmt::format("all labels are {}, and an AUC compares rows of both",
+                     std::isnan(metrics.calibration) ? 0 : 1);
+}
+
+std::string MetricText(double value, int digits) {
+  return std::isnan(value) ? "none" : fmt::format("{:.{}f}", value, digits);
+}
 
 Metrics ComputeMetrics(std::vector<ScoredSample>* samples) {
   std::ranges::sort(*samples, IsBefore);

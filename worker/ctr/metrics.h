@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cluster/collective/group.h"
@@ -34,6 +35,11 @@ struct Metrics {
   uint64_t groups = 0;  // that count
   uint64_t groups_left_out = 0;
 };
+
+// Why there is no AUC: "all labels are 0"; "": there is one.
+std::string WhyNoAuc(const Metrics& metrics);
+// "0.91930" with five digits; "none" of a metric that is not defined.
+std::string MetricText(double value, int digits);
 
 // Exact. A function of the set of samples, to the bit, whatever their order. Reorders `samples`.
 Metrics ComputeMetrics(std::vector<ScoredSample>* samples);

@@ -124,11 +124,13 @@ Status Evaluations::Note(const ClickEvaluation& evaluation, const std::string& n
                                        Counted(state.since_best, "evaluation"));
   }
   const Metrics& metrics = evaluation.metrics;
-  const std::string gauc =
-      job_.data.group.empty() ? "" : fmt::format(", GAUC {:.5f}", metrics.gauc);
-  Log(LogLevel::kInfo, "{}: AUC {:.5f}, logloss {:.5f}, calibration {:.4f}{}{}", name, metrics.auc,
-      metrics.logloss, metrics.calibration, gauc, comparison);
+  const bool in_groups = !job_.data.group.empty();
+  Log(LogLevel::kInfo, "{}: AUC {}, logloss {}, calibration {}{}{}", name,
+      MetricText(metrics.auc, 5), MetricText(metrics.logloss, 5),
+      MetricText(metrics.calibration, 4), in_groups ? ", GAUC " + MetricText(metrics.gauc, 5) : "",
+      comparison);
   shown_ = {.steps = evaluation.steps, .auc = metrics.auc, .logloss = metrics.logloss};
+  if (in_groups) shown_->gauc = metrics.gauc;
   if (best_.has_value()) shown_->best_steps = best_->state()->best.steps;
   return is_best ? parts_.save() : Status::Ok();
 }

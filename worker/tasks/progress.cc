@@ -26,7 +26,9 @@ std::string Duration(double seconds) {
 
 std::string EvaluationText(const ShownEvaluation& evaluation) {
   return fmt::format(
-      "test AUC {:.4f} logloss {:.4f} (step {}{})", evaluation.auc, evaluation.logloss,
+      "test AUC {} logloss {}{} (step {}{})", MetricText(evaluation.auc, 4),
+      MetricText(evaluation.logloss, 4),
+      evaluation.gauc.has_value() ? " GAUC " + MetricText(*evaluation.gauc, 4) : "",
       evaluation.steps,
       evaluation.best_steps.has_value() ? fmt::format(", best {}", *evaluation.best_steps) : "");
 }
@@ -107,6 +109,9 @@ std::string ProgressJson(const std::string& task, const ProgressState& state) {
     evaluation = {{"step", state.evaluation->steps},
                   {"auc", JsonNumber(state.evaluation->auc)},
                   {"logloss", JsonNumber(state.evaluation->logloss)}};
+    if (state.evaluation->gauc.has_value()) {
+      evaluation["gauc"] = JsonNumber(*state.evaluation->gauc);
+    }
     if (state.evaluation->best_steps.has_value()) {
       evaluation["best_step"] = *state.evaluation->best_steps;
     }

@@ -24,6 +24,7 @@ struct ShownEvaluation {
   uint64_t steps = 0;
   double auc = 0;
   double logloss = 0;
+  std::optional<double> gauc = {};          // of a job with data.group
   std::optional<uint64_t> best_steps = {};  // of the best one, where that is kept
 };
 

@@ -16,6 +16,13 @@ double Rate(const TaskResult& result) {
   return result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0;
 }
 
+// "4.00, and 1.25 for evaluations".
+std::string SecondsText(const TaskResult& result) {
+  const std::string own = fmt::format("{:.2f}", result.seconds);
+  if (result.evaluation_seconds <= 0) return own;
+  return fmt::format("{}, and {:.2f} for evaluations", own, result.evaluation_seconds);
+}
+
 // "300 of 450 by auc; training ended 3 evaluations later".
 std::string BestText(const TaskResult& result) {
   const EarlyStoppingResult& stopping = *result.early_stopping;
@@ -35,6 +42,7 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
       {"bad_rows", result.bad_rows},          {"seconds", result.seconds},
       {"samples_per_second", Rate(result)}};
   if (options.task == Task::kTrain) {
+    object["evaluation_seconds"] = result.evaluation_seconds;
     object["epochs"] = options.job.epochs;
     object["steps"] = result.steps;
     if (result.resumed_from.has_value()) object["resumed_from"] = *result.resumed_from;
@@ -75,17 +83,18 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
       {"workers", std::to_string(workers)},
       {"servers", servers == 0 ? "none (tables in this process)" : std::to_string(servers)},
       {"samples", std::to_string(result.samples)},
-      {"seconds", fmt::format("{:.2f}", result.seconds)},
+      {"seconds", SecondsText(result)},
       {"samples/s", fmt::format("{:.0f}", Rate(result))}};
   if (result.bad_rows > 0) rows.emplace_back("bad rows", std::to_string(result.bad_rows));
   if (result.metrics.has_value()) {
-    rows.emplace_back("AUC", fmt::format("{:.5f}", result.metrics->auc));
-    rows.emplace_back("logloss", fmt::format("{:.5f}", result.metrics->logloss));
-    rows.emplace_back("calibration", fmt::format("{:.4f}", result.metrics->calibration));
+    const std::string why = WhyNoAuc(*result.metrics);
+    rows.emplace_back("AUC", MetricText(result.metrics->auc, 5) + (why.empty() ? "" : ": " + why));
+    rows.emplace_back("logloss", MetricText(result.metrics->logloss, 5));
+    rows.emplace_back("calibration", MetricText(result.metrics->calibration, 4));
     if (!options.job.data.group.empty()) {
       rows.emplace_back(
           "GAUC",
-          fmt::format("{:.5f} over {}, {} of one label left out", result.metrics->gauc,
+          fmt::format("{} over {}, {} of one label left out", MetricText(result.metrics->gauc, 5),
                       Counted(result.metrics->groups, "group"), result.metrics->groups_left_out));
     }
     const uint64_t bad = result.metrics->bad_rows;

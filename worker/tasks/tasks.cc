@@ -140,6 +140,12 @@ class ApplyTask {
   TaskResult result_;
 };
 
+// Labels of one class are no error: a model has a logloss on them all the same.
+void WarnOfMissingAuc(const Metrics& metrics) {
+  const std::string why = WhyNoAuc(metrics);
+  if (!why.empty()) Log(LogLevel::kWarning, "data.test: AUC cannot be computed: {}", why);
+}
+
 }  // namespace
 
 Result<TaskResult> RunTask(const TaskContext& context) {
@@ -149,10 +155,14 @@ Result<TaskResult> RunTask(const TaskContext& context) {
   if (context.session.group().rank() == 0) {
     for (const std::string& warning : job.warnings) Log(LogLevel::kWarning, "{}", warning);
   }
-  return OrOutOfMemory("the network and a batch need more than the machine gives", [&] {
-    if (context.options.task == Task::kTrain) return RunTraining(context);
-    return ApplyTask(context).Run();
-  });
+  Result<TaskResult> result =
+      OrOutOfMemory("the network and a batch need more than the machine gives", [&] {
+        if (context.options.task == Task::kTrain) return RunTraining(context);
+        return ApplyTask(context).Run();
+      });
+  const bool is_told = context.session.group().rank() == 0 && result.ok();
+  if (is_told && result->metrics.has_value()) WarnOfMissingAuc(*result->metrics);
+  return result;
 }
 
 }  // namespace strata

@@ -33,7 +33,8 @@ struct TaskResult {
   // Rows of the task's data, by all workers, that could not be read. To predict they are among the
   // samples, elsewhere they are left out.
   uint64_t bad_rows = 0;
-  double seconds = 0;                    // that this took, without evaluation
+  double seconds = 0;                    // that this took
+  double evaluation_seconds = 0;         // of training, for evaluations, not among those before
   uint64_t steps = 0;                    // training, with those before a resume
   std::optional<uint32_t> resumed_from;  // the checkpoint that training went on from
   uint64_t checkpoints = 0;              // taken; rank 0 alone knows

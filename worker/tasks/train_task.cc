@@ -308,7 +308,8 @@ class TrainTask {
     result_.steps = run_->steps();
     result_.seconds = phase.seconds();
     if (evaluations_.has_value()) {
-      result_.seconds -= evaluations_->seconds();
+      result_.evaluation_seconds = evaluations_->seconds();
+      result_.seconds -= result_.evaluation_seconds;
       evaluations_->Tell(EndedEarly(), &result_);
     }
     if (taker_.has_value()) result_.checkpoints = taker_->Finish();

@@ -181,6 +181,7 @@ TEST(Divergence, AModelThatIsWorseThanNoneIsToldOf) {
   EXPECT_THAT(FarFromBaseRate(metrics, "the evaluation"),
               HasSubstr("the evaluation has logloss 7.2, far above 0.3251"));
   EXPECT_EQ(FarFromBaseRate({.logloss = kNan}, "it"), "");
+  EXPECT_EQ(FarFromBaseRate({.logloss = 0.1, .base_logloss = 0}, "of one class"), "");
 }
 
 }  // namespace

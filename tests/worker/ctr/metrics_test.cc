@@ -1,6 +1,7 @@
 // AUC against the definition over all pairs, and everything independent of order and of ranks.
 #include "worker/ctr/metrics.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +17,8 @@
 
 namespace strata {
 namespace {
+
+using testing::HasSubstr;
 
 std::vector<ScoredSample> RandomSamples(size_t count, uint64_t distinct_logits, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -83,10 +86,22 @@ TEST(Metrics, WithoutBothLabelsThereIsNoAuc) {
   std::vector<ScoredSample> none;
   EXPECT_TRUE(std::isnan(ComputeMetrics(&none).auc));
   EXPECT_TRUE(std::isnan(ComputeMetrics(&none).logloss));
+  std::vector<ScoredSample> weightless = {{1, 0, 0}, {2, 1, 0}};
+  EXPECT_EQ(WhyNoAuc(ComputeMetrics(&weightless)), "no row has a weight above 0");
+  std::vector<ScoredSample> positives = {{1, 1, 1}, {2, 1, 1}};
+  EXPECT_THAT(WhyNoAuc(ComputeMetrics(&positives)), HasSubstr("all labels are 1"));
+  std::vector<ScoredSample> both = {{1, 1, 1}, {2, 0, 1}};
+  EXPECT_EQ(WhyNoAuc(ComputeMetrics(&both)), "");
   std::vector<ScoredSample> negatives = {{1, 0, 1}, {2, 0, 1}};
+  EXPECT_THAT(WhyNoAuc(ComputeMetrics(&negatives)), HasSubstr("all labels are 0"));
   EXPECT_TRUE(std::isnan(ComputeMetrics(&negatives).auc));
   EXPECT_TRUE(std::isnan(ComputeMetrics(&negatives).calibration));
   EXPECT_FALSE(std::isnan(ComputeMetrics(&negatives).logloss));
+}
+
+TEST(Metrics, ATextOfOneThatIsNotDefinedIsNoNumber) {
+  EXPECT_EQ(MetricText(0.91929999, 5), "0.91930");
+  EXPECT_EQ(MetricText(std::nan(""), 5), "none");
 }
 
 TEST(Metrics, DoNotDependOnOrderToTheBit) {

@@ -213,6 +213,7 @@ TEST_F(EarlyStoppingTest, EvaluationsChangeNoBit) {
     const Life life = evaluated.Live(world, With(evaluated, {"train.eval_every_steps=1"}));
     ASSERT_TRUE(life.status.ok()) << life.status.ToString();
     EXPECT_FALSE(life.result.early_stopping.has_value());
+    EXPECT_GT(life.result.evaluation_seconds, 0);
     EXPECT_EQ(evaluated.ModelBytes(), plain.ModelBytes());
   }
 }

@@ -54,6 +54,12 @@ TEST(Progress, ShowsTheNewestEvaluation) {
   state.evaluation->best_steps = 200;
   EXPECT_THAT(ProgressLine("train", state), testing::HasSubstr("(step 300, best 200)"));
   EXPECT_EQ(nlohmann::json::parse(ProgressJson("train", state))["evaluation"]["best_step"], 200);
+  state.evaluation->gauc = 0.625;
+  EXPECT_THAT(ProgressLine("train", state),
+              testing::HasSubstr("test AUC 0.7500 logloss 0.5000 GAUC 0.6250 (step 300"));
+  EXPECT_EQ(nlohmann::json::parse(ProgressJson("train", state))["evaluation"]["gauc"], 0.625);
+  state.evaluation->auc = kUnknown;
+  EXPECT_THAT(ProgressLine("train", state), testing::HasSubstr("test AUC none logloss 0.5000"));
 }
 
 TEST(Progress, PaceBeginsWithTheFirstAdvance) {

@@ -196,6 +196,7 @@ TEST(TaskResult, JsonHasTheNamesThatScriptsRelyOn) {
   EXPECT_EQ(object["samples"], 1000);
   EXPECT_EQ(object["seconds"], 4.0);
   EXPECT_EQ(object["samples_per_second"], 250.0);
+  EXPECT_EQ(object["evaluation_seconds"], 0.0);
   EXPECT_EQ(object["metrics"]["auc"], 0.75);
   EXPECT_EQ(object["metrics"]["logloss"], 0.5);
   EXPECT_TRUE(object["metrics"]["calibration"].is_null());
@@ -259,6 +260,26 @@ TEST(StatusBoard, MetricsSayWhatTheTimeWentInto) {
   EXPECT_THAT(board.MetricsText(), HasSubstr("strata_worker_stage_seconds{stage=\"data\"} 0"));
 }
 
+TEST(TaskResult, TellsWhatEvaluationsTook) {
+  TaskResult result;
+  result.samples = 1000;
+  result.seconds = 4;
+  result.evaluation_seconds = 1.25;
+  const auto object = nlohmann::json::parse(ResultJson(ExampleOptions(), result, 1, 0));
+  EXPECT_EQ(object["evaluation_seconds"], 1.25);
+  EXPECT_EQ(object["samples_per_second"], 250.0) << "of the steps alone";
+  EXPECT_THAT(ResultTable(ExampleOptions(), result, 1, 0),
+              HasSubstr("seconds       4.00, and 1.25 for evaluations\n"));
+}
+
+TEST(TaskResult, SaysWhyThereIsNoAuc) {
+  TaskResult result;
+  result.metrics = Metrics{500, kUnknown, 0.5, kUnknown};
+  EXPECT_THAT(ResultTable(ExampleOptions(), result, 1, 0),
+              HasSubstr("AUC           none: all labels are 0, and an AUC compares rows of both\n"
+                        "logloss       0.50000\ncalibration   none\n"));
+}
+
 TEST(TaskResult, TableIsForPeople) {
   TaskResult result;
   result.model = ModelKind::kDeepFm;
@@ -270,6 +291,7 @@ TEST(TaskResult, TableIsForPeople) {
   const std::string table = ResultTable(ExampleOptions(), result, 1, 0);
   EXPECT_THAT(table, HasSubstr("job           clicks (deepfm)\n"));
   EXPECT_THAT(table, HasSubstr("servers       none (tables in this process)\n"));
+  EXPECT_THAT(table, HasSubstr("seconds       4.00\n"));
   EXPECT_THAT(table, HasSubstr("AUC           0.75000\n"));
   EXPECT_THAT(table, HasSubstr("model         runs/model\n"));
 }
