@@ -31,7 +31,7 @@ Share ShareOf(const Group& group) {
   return {static_cast<uint32_t>(group.rank()), static_cast<uint32_t>(group.world())};
 }
 
-constexpr int kRowsTried = 1000;
+constexpr size_t kRowsTried = 1000;
 constexpr size_t kFieldsUsual = 1000;  // of sparse rows; more are warned of
 
 Status NoFiles(const JobConfig& job, const char* key) {
@@ -107,30 +107,55 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& jo
   return source;
 }
 
-// Reads the first rows of data.test.
+// Reads up to `rows_max` of the first rows; how many there were.
 template <typename Reader, typename Row>
-Status TryRows(Disk& disk, const JobConfig& job, const TextOptions& options) {
+Result<uint64_t> TryRows(Disk& disk, const JobConfig& job, const char* key,
+                         const std::vector<std::string>& files, const TextOptions& options,
+                         size_t rows_max) {
   STRATA_ASSIGN(const std::unique_ptr<Reader> reader,
-                OpenReader<Reader>(disk, job, "data.test", job.test_files, options));
+                OpenReader<Reader>(disk, job, key, files, options));
   Row row;
-  for (int i = 0; i < kRowsTried; ++i) {
+  for (size_t rows = 0; rows < rows_max; ++rows) {
     const Result<bool> read = reader->Next(&row);
-    STRATA_TRY(WrongPath(job, "data.test", read.status()));
-    if (!*read) break;
+    STRATA_TRY(WrongPath(job, key, read.status()));
+    if (!*read) return rows;
   }
-  return {};
+  return rows_max;
 }
 
 // The same of raw records.
-Status TryRaw(Disk& disk, const JobConfig& job, const RawOptions& options) {
-  STRATA_ASSIGN(const std::unique_ptr<RawBatches> source,
-                OpenRaw(disk, job, "data.test", job.test_files, options));
+Result<uint64_t> TryRaw(Disk& disk, const JobConfig& job, const char* key,
+                        const std::vector<std::string>& files, const RawOptions& options,
+                        size_t rows_max) {
+  STRATA_ASSIGN(const std::unique_ptr<RawBatches> source, OpenRaw(disk, job, key, files, options));
+  if (rows_max == 0) return 0;
   Batch batch;
-  return WrongPath(job, "data.test", source->Next(kRowsTried, &batch));
+  STRATA_TRY(WrongPath(job, key, source->Next(rows_max, &batch)));
+  return batch.samples;
+}
+
+// The same of whatever format the job's files have, and of this rank's share of them.
+Result<uint64_t> TryFiles(Disk& disk, const JobConfig& job, const char* key,
+                          const std::vector<std::string>& files, bool labels_required,
+                          const Group& group, size_t rows_max) {
+  if (job.data.raw.has_value()) {
+    return TryRaw(disk, job, key, files,
+                  {.share = ShareOf(group), .labels_required = labels_required}, rows_max);
+  }
+  const TextOptions options = {
+      .share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false};
+  if (job.data.sparse.has_value()) {
+    return TryRows<SparseReader, SparseRow>(disk, job, key, files, options, rows_max);
+  }
+  return TryRows<CsvReader, DataRow>(disk, job, key, files, options, rows_max);
 }
 
 Status NoRows(const JobConfig& job) {
-  return Invalid(fmt::format("{}: has no rows to train on", FilesText(job.train_files)));
+  return WrongPath(
+      job, "data.train",
+      Invalid(fmt::format("{}: has no rows to train on: name a file that has some (headers, "
+                          "comments and lines that cannot be read are none)",
+                          FilesText(job.train_files))));
 }
 
 // The fields of all shares are the features.
@@ -218,7 +243,13 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
       std::make_unique<PrefetchSource>(std::move(source), part_size, kBatchesAhead));
 }
 
-Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group) {
+Status TryTraining(Disk& disk, const JobConfig& job, const Group& group) {
+  return TryFiles(disk, job, "data.train", job.train_files, /*labels_required=*/true, group,
+                  /*rows_max=*/0)
+      .status();
+}
+
+Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, Group& group) {
   if (job.test_files.empty()) return {};
   if (IsStandardInput(job.test_files[0])) {  // what was read to try would be gone
     if (group.world() == 1) return {};
@@ -228,13 +259,21 @@ Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Gro
                             "expected files, or one worker",
                             group.world())));
   }
-  if (job.data.raw.has_value()) {
-    return TryRaw(disk, job, {.share = ShareOf(group), .labels_required = labels_required});
-  }
-  const TextOptions options = {
-      .share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false};
-  return job.data.sparse.has_value() ? TryRows<SparseReader, SparseRow>(disk, job, options)
-                                     : TryRows<CsvReader, DataRow>(disk, job, options);
+  STRATA_ASSIGN(const uint64_t mine, TryFiles(disk, job, "data.test", job.test_files,
+                                              labels_required, group, kRowsTried));
+  if (!labels_required) return {};
+  STRATA_ASSIGN(const uint64_t rows, SumOverRanks(group, mine));
+  return rows == 0 ? NoTestRows(job) : Status::Ok();
+}
+
+Status NoTestRows(const JobConfig& job) {
+  const bool is_input = IsStandardInput(job.test_files[0]);
+  return WrongPath(
+      job, "data.test",
+      Invalid(fmt::format("{}: has no rows to evaluate on: name a file that has some (headers, "
+                          "comments and lines that cannot be read are none), or, to train without "
+                          "evaluations, remove data.test",
+                          is_input ? "standard input" : FilesText(job.test_files))));
 }
 
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,

@@ -39,10 +39,17 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
                                                   const std::vector<FittedFeature>& features,
                                                   size_t part_size, const Group& group);
 
+// Opens data.train, before data.test is looked at: a column that neither has is then told of the
+// data that the job learns from.
+Status TryTraining(Disk& disk, const JobConfig& job, const Group& group);
+
 // Reads the first rows of this rank's share of data.test, so that a file that is not as the job
 // says is found before the work. OK when the job has none. kInvalid: it is standard input, and
-// there are several ranks.
-Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group);
+// there are several ranks; or no rank has a row, where labels are required.
+Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, Group& group);
+
+// kInvalid: data.test has no rows, of which nothing can be computed.
+Status NoTestRows(const JobConfig& job);
 
 // This rank's share of data.test in file order, in batches for a Scorer. Without `labels_required`,
 // which is to predict, no labels are read, and rows that cannot be read keep their places. `check`

@@ -101,6 +101,7 @@ class ApplyTask {
 
   Status Evaluate(BatchSource& source, Scorer& scorer) {
     STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, source, scorer, context_.check));
+    if (metrics.samples == 0) return NoTestRows(job_);  // of standard input, which was not tried
     result_.samples = metrics.samples;
     result_.bad_rows = metrics.bad_rows;
     result_.metrics = metrics;

@@ -103,6 +103,7 @@ class TrainTask {
     // Of sparse rows only the data says which slots there are.
     const bool knows_shape = !job_.data.sparse.has_value();
     if (knows_shape) STRATA_TRY(JobModelShape(job_, job_.data.features).status());
+    STRATA_TRY(TryTraining(context_.disk, job_, group_));
     STRATA_TRY(TryTest(context_.disk, job_, true, group_));
     STRATA_TRY(CheckJobOutputs(context_));
     STRATA_TRY(OpenCheckpoints());

@@ -297,6 +297,7 @@ TEST_F(DataFiles, StandardInputIsEvaluatedAndPredicted) {
   const std::pair<std::string, std::string> inputs[] = {
       {"", "data.test: standard input: the file is empty"},
       {"1,2\n", "standard input:1: 2 columns, expected 4"},
+      {"\n", "data.test: standard input: has no rows to evaluate on"},
       {Gzip(rows).substr(0, 500), "standard input: byte 500 of the file, which is compressed"},
       {std::string(5000, '\x01'), "data.test: standard input: expected rows as text"},
   };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <sstream>
 #include <string>
@@ -492,6 +493,65 @@ TEST_F(JobTasks, StandardInputIsForOneWorker) {
         Run(task, 2).status.message(),
         HasSubstr("data.test: is -, standard input, which one worker reads, but there are 2"));
   }
+}
+
+TEST_F(JobTasks, DataWithoutRowsIsToldBeforeTraining) {
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  const std::string header = "left,right,y\n";
+  job_text_ =
+      WithData("header = true\nlabel = \"y\"\n[[feature]]\ncolumns = [\"left\", \"right\"]\n");
+  WriteWholeFile(folder_.File("train.csv"), header + XorCsv(500, 12, 1));
+  WriteWholeFile(folder_.File("test.csv"), header);
+  for (const size_t world : {1U, 3U}) {
+    const Outcome trained =
+        Run(Task::kTrain, world, {"output.model=" + folder_.File("not written")});
+    EXPECT_EQ(trained.status.code(), StatusCode::kInvalid);
+    EXPECT_THAT(trained.status.message(), HasSubstr("job.toml:5:1: data.test: "));
+    EXPECT_THAT(trained.status.message(), HasSubstr("test.csv: has no rows to evaluate on: name"));
+    EXPECT_FALSE(std::filesystem::exists(folder_.File("not written")));
+    EXPECT_THAT(Run(Task::kEvaluate, world).status.message(), HasSubstr("has no rows"));
+    // There is nothing to say of no rows, and that is what is written.
+    EXPECT_TRUE(Run(Task::kPredict, world).status.ok());
+    EXPECT_TRUE(Predictions().empty());
+  }
+  // One row is in the share of one worker, and the others have none.
+  WriteWholeFile(folder_.File("test.csv"), header + "l1,r2,1\n");
+  EXPECT_TRUE(Run(Task::kEvaluate, 3).status.ok());
+  EXPECT_TRUE(Run(Task::kTrain, 3).status.ok());
+  WriteWholeFile(folder_.File("train.csv"), header);
+  EXPECT_THAT(Run(Task::kTrain, 3).status.message(),
+              HasSubstr("train.csv: has no rows to train on: name a file that has some"));
+}
+
+TEST_F(JobTasks, LabelsOfOneClassAreNoErrorAndHaveNoAuc) {
+  WriteWholeFile(folder_.File("test.csv"), "l1,r2,0\nl3,r4,0\n");
+  testing::internal::CaptureStderr();
+  const Outcome trained = Run(Task::kTrain, 1);
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
+  EXPECT_TRUE(std::isfinite(trained.result.metrics->logloss));
+  EXPECT_THAT(log, HasSubstr("epoch 1 of 1: AUC none, logloss "));
+  EXPECT_THAT(log, HasSubstr("data.test: AUC cannot be computed: all labels are 0"));
+}
+
+// The columns of both files are those of the job file, unless a file says otherwise.
+TEST_F(JobTasks, AWrongColumnIsThatOfTheFileThatHasIt) {
+  const std::string rows = XorCsv(200, 12, 1);
+  const auto error = [&](const std::string& train, const std::string& test) {
+    WriteWholeFile(folder_.File("train.csv"), train + "\n" + rows);
+    WriteWholeFile(folder_.File("test.csv"), test + "\n" + rows);
+    return Run(Task::kTrain, 1).status.message();
+  };
+  job_text_ =
+      WithData("header = true\nlabel = \"y\"\n[[feature]]\ncolumns = [\"left\", \"right\"]\n");
+  EXPECT_EQ(error("left,right,y", "left,right,y"), "");
+  EXPECT_THAT(
+      error("lefd,right,y", "left,right,y"),
+      HasSubstr("job.toml:4:1: data.train: " + folder_.File("train.csv:1") + ": no column"));
+  EXPECT_THAT(error("left,right,y", "lefd,right,y"),
+              HasSubstr("job.toml:5:1: data.test: " + folder_.File("test.csv:1") + ": no column"));
+  EXPECT_THAT(error("lefd,right,y", "lefd,right,y"), HasSubstr("job.toml:4:1: data.train: "))
+      << "which the model is to learn from";
 }
 
 TEST_F(JobTasks, RawRecordsAreSharedAndTheirModelIsForNoColumns) {
