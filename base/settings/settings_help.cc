@@ -168,7 +168,8 @@ std::string MarkdownSections(const SettingsTable& table) {
 
 std::string HelpText(std::string_view usage, std::string_view summary, uint32_t program,
                      std::span<const SettingsTable* const> tables) {
-  std::string out = fmt::format("Usage: {}\n\n{}\nFlags:\n", usage, Wrap(summary, 0));
+  std::string out = fmt::format("Usage: {}\n\n{}\nFlags (- and _ are the same in their names):\n",
+                                usage, Wrap(summary, 0));
   std::vector<std::string_view> shown;  // a flag may stand in several tables
   for (const SettingsTable* table : tables) {
     for (const Setting& row : table->settings) {

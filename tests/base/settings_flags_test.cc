@@ -168,7 +168,8 @@ TEST(SettingsFlagsTest, BeforeFlagsSeesTheFlagsOfItsTable) {
 TEST(SettingsFlagsTest, HelpTextIsAlignedAndNarrow) {
   const SettingsTable* tables[] = {&kTable};
   const std::string text = HelpText("strata-server [flags]", "Serves.", kServer, tables);
-  EXPECT_THAT(text, HasSubstr("Usage: strata-server [flags]\n\nServes.\n\nFlags:\n"));
+  EXPECT_THAT(text, HasSubstr("Usage: strata-server [flags]\n\nServes.\n\n"
+                              "Flags (- and _ are the same in their names):\n"));
   EXPECT_THAT(text, HasSubstr("\n  --lanes=N                     Threads that own rows"));
   EXPECT_THAT(text, HasSubstr("\n  --insecure                    Allow to bind"));
   EXPECT_THAT(text, HasSubstr("\n  --help                        Shows"));

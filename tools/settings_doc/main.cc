@@ -25,6 +25,7 @@ Written by `./dev docs` from the settings tables in the code; a test fails when 
 - `cluster.toml` is read by strata-server, strata-worker and strata-admin; `job.toml` by
   strata-worker, whose own flags come last.
 - Precedence: default, then file, then flag (or `section.key=value` for keys of the job file).
+- In the names of flags of strata-server and strata-worker `-` and `_` are the same.
 - An unknown key, a value of the wrong type or one out of bounds is an error that names file, line
   and what was expected; so is one of [server] that would have no effect, as `server.admit_from` has
   none without `server.cold`. `strata-admin config check FILE` tells all problems of a cluster.toml.

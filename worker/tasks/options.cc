@@ -23,8 +23,8 @@ constexpr Setting kSettings[] = {
      .in_file = false},
     {.key = "lightgbm_conf",
      .help = "Path of a LightGBM train.conf: trains boosted trees, or predicts with them, as its "
-             "task says. key=value on the command line overrides a key of it. - and _ are the same "
-             "in flags. config=FILE says the same, as LightGBM has it.",
+             "task says. key=value on the command line overrides a key of it. config=FILE says "
+             "the same, as LightGBM has it.",
      .flag = "lightgbm_conf",
      .programs = kProgramWorker,
      .in_file = false},
