@@ -255,8 +255,9 @@ constexpr Setting kJobRows[] = {
         "of a folder they refuse settings that contradict the model. Empty: it is not saved. "
         "Relative to the job file; on the command line, to the working directory."),
     Row("output.predictions", kText, "",
-        "File for what predict writes: a line for each row of data.test. A row that cannot be read "
-        "has nan. -: standard output."),
+        "File for what predict writes: a line for each row of data.test, of click models the row's "
+        "number, a comma and the probability. A row that cannot be read has nan. -: standard "
+        "output."),
     Row("output.dictionary", kBool, "false",
         "Training also writes output.model/dictionary.csv: the texts of categorical columns that "
         "data.train holds, each with its key in the table and the number of rows that have it."),
