@@ -78,16 +78,19 @@ Result<uint64_t> FindCheckpoint(Checkpointer& checkpointer, const std::string& f
                                        newest.number, newest.damage)));
 }
 
-// A checkpoint of an older version does not say where it was taken.
-void WarnOfAnotherDevice(Checkpointer& checkpointer, uint32_t number, const std::string& device,
-                         TimeNs deadline) {
+Status WarnOfAnotherDevice(Checkpointer& checkpointer, uint32_t number, const std::string& device,
+                           TimeNs deadline) {
   const Result<std::string> taken_on =
       checkpointer.ReadAttachment(number, kDeviceAttachment, deadline);
-  if (!taken_on.ok() || *taken_on == device) return;
+  // A checkpoint of an older version does not say where it was taken.
+  if (taken_on.status().code() == StatusCode::kNotFound) return {};
+  STRATA_TRY(WithWayOn(number, taken_on.status()));
+  if (*taken_on == device) return {};
   Log(LogLevel::kWarning,
       "checkpoint {} was taken on another device, {}; this run computes on {}, which rounds in "
       "other ways: the model will differ slightly from that of an unbroken run",
       number, *taken_on, device);
+  return {};
 }
 
 }  // namespace
@@ -103,9 +106,11 @@ Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, Group& grou
   if (number == 0) return std::optional<ResumedRun>();
 
   ResumedRun run{.checkpoint = static_cast<uint32_t>(number), .state = {}};
+  Status told;
   if (checkpointer != nullptr) {
-    WarnOfAnotherDevice(*checkpointer, run.checkpoint, options.device, deadline);
+    told = WarnOfAnotherDevice(*checkpointer, run.checkpoint, options.device, deadline);
   }
+  STRATA_TRY(AgreeOnStatus(group, told));
   std::vector<std::string> texts;
   for (const char* name : TrainerAttachments()) {
     Result<std::string> mine = std::string();
