@@ -387,8 +387,8 @@ Status GpuBackend::LowRankCrossBack(size_t samples, size_t rank, const Columns& 
   STRATA_TRY(Resize(samples, rank, false, &dprojected_));
   const Columns dgates = dgates_.From(0, x.width);
   const Columns dprojected = dprojected_.From(0, rank);
-  GpuGatedBack(exec_, samples, x0, gates, dy, dgates, dx0, dx);
-  Sum(samples, dgates, {}, parameters.biases);
+  GpuGatedBack(exec_, samples, x0, gates, dy, dgates, dx0, dx, GradientOf(parameters.biases),
+               sum_scratch_.data());
   STRATA_TRY(Gemm({.m = rank,
                    .n = x.width,
                    .k = samples,

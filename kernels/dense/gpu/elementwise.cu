@@ -1,5 +1,6 @@
 // Layers that work element by element.
 #include "base/hash.h"
+#include "kernels/dense/gpu/column_sums.cuh"
 #include "kernels/dense/gpu/launch.cuh"
 #include "kernels/dense/gpu/layers.h"
 
@@ -77,7 +78,7 @@ struct GateBack {
   ColumnsOf<T> dg;
   ColumnsOf<T> dx0;
   ColumnsOf<T> dx;
-  __device__ void operator()(size_t i, size_t e) const {
+  __device__ void operator()(size_t i, size_t e, float (&of_columns)[kAtOnce]) const {
     using Elements = Side<T, kAtOnce>;
     const Elements gradient = dy.template SideOf<kAtOnce>(i, e);
     const Elements first = x0.template SideOf<kAtOnce>(i, e);
@@ -88,6 +89,7 @@ struct GateBack {
     for (uint32_t n = 0; n < kAtOnce; ++n) {
       const float d = Widened(gradient.of[n]);
       of_gate.of[n] = Rounded<T>(d * Widened(first.of[n]));
+      of_columns[n] += Widened(of_gate.of[n]);
       of_first.of[n] = Rounded<T>(Widened(of_first.of[n]) + d * Widened(gate.of[n]));
     }
     dg.template SideOf<kAtOnce>(i, e) = of_gate;
@@ -100,16 +102,6 @@ struct GateBack {
     dx.template SideOf<kAtOnce>(i, e) = of_in;
   }
 };
-
-// Calls run(std::integral_constant) with how many elements are worked on at once.
-template <typename T, typename Run>
-void WithAtOnce(std::initializer_list<GpuColumns> all, const Run& run) {
-  if (AreVectors<T>(all)) {
-    run(std::integral_constant<uint32_t, 16 / sizeof(T)>());
-  } else {
-    run(std::integral_constant<uint32_t, 1>());
-  }
-}
 
 struct Penalise {
   const float* parameters;
@@ -176,7 +168,7 @@ void GpuGated(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuC
   WithElement(x.type, [&](auto element) {
     using T = typename decltype(element)::type;
     using Of = ColumnsOf<T>;
-    WithAtOnce<T>({x0, g, x, y}, [&](auto at_once) {
+    WithVectors<T>({x0, g, x, y}, [&](auto at_once) {
       constexpr uint32_t kAtOnce = decltype(at_once)::value;
       RunForEachElement(exec, Gate<T, kAtOnce>{Of(x0), Of(g), Of(x), Of(y)}, samples,
                         x.width / kAtOnce);
@@ -186,14 +178,14 @@ void GpuGated(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuC
 
 void GpuGatedBack(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& g,
                   const GpuColumns& dy, const GpuColumns& dg, const GpuColumns& dx0,
-                  const GpuColumns& dx) {
+                  const GpuColumns& dx, float* sums, void* scratch) {
   WithElement(dy.type, [&](auto element) {
     using T = typename decltype(element)::type;
     using Of = ColumnsOf<T>;
-    WithAtOnce<T>({x0, g, dy, dg, dx0, dx}, [&](auto at_once) {
+    WithVectors<T>({x0, g, dy, dg, dx0, dx}, [&](auto at_once) {
       constexpr uint32_t kAtOnce = decltype(at_once)::value;
       const GateBack<T, kAtOnce> back{Of(x0), Of(g), Of(dy), Of(dg), Of(dx0), Of(dx)};
-      RunForEachElement(exec, back, samples, dy.width / kAtOnce);
+      RunWithColumnSums<kAtOnce>(exec, back, samples, dy.width, sums, scratch);
     });
   });
 }

@@ -267,6 +267,7 @@ __device__ void MultiplyVectors(uint32_t vectors, const Bf16* gradients, const B
 #pragma unroll 4
   for (uint32_t e = 0; e < kDim; e += 8) {
     const Fragment b = LoadTransposedBlocks(vector + lane * kLd<kDim> + e);
+    __syncwarp();
     const uint32_t column = e + lane % 4 * 2;
 #pragma unroll
     for (uint32_t row = 0; row < 2; ++row) {

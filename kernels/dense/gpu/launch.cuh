@@ -85,6 +85,16 @@ void WithFours(bool in_fours, const Run& run) {
   }
 }
 
+// Calls run(std::integral_constant<uint32_t>) likewise, with as many as 16 bytes hold, or 1.
+template <typename T, typename Run>
+void WithVectors(std::initializer_list<GpuColumns> all, const Run& run) {
+  if (AreVectors<T>(all)) {
+    run(std::integral_constant<uint32_t, 16 / sizeof(T)>());
+  } else {
+    run(std::integral_constant<uint32_t, 1>());
+  }
+}
+
 constexpr uint32_t kLayerThreads = 256;
 constexpr uint32_t kRowThreads = 32;  // of a block, side by side over the columns of one row
 constexpr uint32_t kBlockRows = kLayerThreads / kRowThreads;

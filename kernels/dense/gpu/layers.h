@@ -65,10 +65,10 @@ void GpuCrossBack(const Exec& exec, size_t samples, const GpuColumns& x0, const 
 // y = x0 * g + x, element by element.
 void GpuGated(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& g,
               const GpuColumns& x, const GpuColumns& y);
-// dg = dy * x0, dx0 += dy * g, dx += dy.
+// dg = dy * x0, dx0 += dy * g, dx += dy; sums[e] = the sum of dg[i][e] over samples.
 void GpuGatedBack(const Exec& exec, size_t samples, const GpuColumns& x0, const GpuColumns& g,
                   const GpuColumns& dy, const GpuColumns& dg, const GpuColumns& dx0,
-                  const GpuColumns& dx);
+                  const GpuColumns& dx, float* sums, void* scratch);
 
 // y = activation(x); both may be the same numbers.
 void GpuActivate(const Exec& exec, size_t samples, Activation activation, const GpuColumns& x,

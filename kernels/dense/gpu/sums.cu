@@ -1,12 +1,11 @@
 // Layers that are sums over a sample's elements, and sums over samples.
 #include "kernels/core/math.h"
+#include "kernels/dense/gpu/column_sums.cuh"
 #include "kernels/dense/gpu/launch.cuh"
 #include "kernels/dense/gpu/layers.h"
 
 namespace strata {
 namespace {
-
-constexpr uint32_t kSumParts = 256;  // that the samples of a sum are divided into
 
 // Columns tile * 32 and on, of the samples of a part; a block is both.
 template <typename T, typename W>
@@ -33,52 +32,32 @@ __global__ void __launch_bounds__(kLayerThreads)
   parts[part * x.width + e] = sum;
 }
 
-// StopAndSum applies the gradients of a rectifier and of dropout to dy, and sums dy over the
-// samples of a part. Thread c of a row works on kAtOnce columns of a tile; a block is a tile and a
-// part.
+// Stop applies the gradients of a rectifier and of dropout to dy, whose columns are summed.
 template <typename T, uint32_t kAtOnce>
-__global__ void __launch_bounds__(kLayerThreads)
-    StopAndSum(const ColumnsOf<T> y, const ColumnsOf<T> dy, bool relu, float scale, size_t samples,
-               float* parts) {
-  using Elements = Side<T, kAtOnce>;
-  __shared__ float of_rows[kLayerThreads * kAtOnce];
-  constexpr size_t kTile = kLayerThreads * kAtOnce;
-  const uint32_t part = blockIdx.x % kSumParts;
-  const size_t tile = blockIdx.x / kSumParts * kTile;
-  const auto width = static_cast<uint32_t>(min(kTile, dy.width - tile));
-  const uint32_t lanes = (width + kAtOnce - 1) / kAtOnce;
-  const uint32_t rows = kLayerThreads / lanes;
-  const uint32_t row = threadIdx.x / lanes;
-  const uint32_t column = threadIdx.x % lanes * kAtOnce;
-  float sums[kAtOnce] = {};
-  if (row < rows) {
-    for (size_t i = size_t{part} * rows + row; i < samples; i += size_t{kSumParts} * rows) {
-      auto* const at = reinterpret_cast<Elements*>(dy.Row(i) + tile + column);
-      Elements gradients = *at;
-      if (relu) {
-        const Elements values = *reinterpret_cast<const Elements*>(y.Row(i) + tile + column);
+struct Stop {
+  ColumnsOf<T> y;
+  ColumnsOf<T> dy;
+  bool relu;
+  float scale;
+  __device__ void operator()(size_t i, size_t n, float (&of_columns)[kAtOnce]) const {
+    using Elements = Side<T, kAtOnce>;
+    Elements& at = dy.template SideOf<kAtOnce>(i, n);
+    Elements gradients = at;
+    if (relu) {
+      const Elements values = y.template SideOf<kAtOnce>(i, n);
 #pragma unroll
-        for (uint32_t n = 0; n < kAtOnce; ++n) {
-          if (!(Widened(values.of[n]) > 0.0F)) gradients.of[n] = Rounded<T>(0.0F);
-        }
+      for (uint32_t k = 0; k < kAtOnce; ++k) {
+        if (!(Widened(values.of[k]) > 0.0F)) gradients.of[k] = Rounded<T>(0.0F);
       }
-#pragma unroll
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        if (scale != 1.0F) gradients.of[n] = Rounded<T>(Widened(gradients.of[n]) * scale);
-        sums[n] += Widened(gradients.of[n]);
-      }
-      if (relu || scale != 1.0F) *at = gradients;
     }
 #pragma unroll
-    for (uint32_t n = 0; n < kAtOnce; ++n) of_rows[row * width + column + n] = sums[n];
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      if (scale != 1.0F) gradients.of[k] = Rounded<T>(Widened(gradients.of[k]) * scale);
+      of_columns[k] += Widened(gradients.of[k]);
+    }
+    if (relu || scale != 1.0F) at = gradients;
   }
-  __syncthreads();
-  for (uint32_t e = threadIdx.x; e < width; e += kLayerThreads) {
-    float sum = 0.0F;
-    for (uint32_t other = 0; other < rows; ++other) sum += of_rows[other * width + e];
-    parts[part * dy.width + tile + e] = sum;
-  }
-}
+};
 
 // out[e] = the sum of parts[p][e] over all parts.
 __global__ void __launch_bounds__(kLayerThreads)
@@ -100,10 +79,6 @@ __global__ void __launch_bounds__(kLayerThreads)
 
 uint32_t TilesOf(size_t width) {
   return static_cast<uint32_t>((width + kRowThreads - 1) / kRowThreads);
-}
-
-void RunJoinParts(const Exec& exec, const float* parts, size_t width, float* out) {
-  JoinParts<<<TilesOf(width), kLayerThreads, 0, StreamOf(exec)>>>(parts, width, out);
 }
 
 template <typename X, typename Y>
@@ -259,6 +234,10 @@ __global__ void __launch_bounds__(kLossThreads)
 
 }  // namespace
 
+void JoinColumnParts(const Exec& exec, const float* parts, size_t width, float* sums) {
+  JoinParts<<<TilesOf(width), kLayerThreads, 0, StreamOf(exec)>>>(parts, width, sums);
+}
+
 size_t GpuSumScratchBytes(size_t width) { return kSumParts * width * sizeof(float); }
 
 void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const GpuColumns& weights,
@@ -274,37 +253,19 @@ void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const 
     SumParts<T, W>
         <<<tiles * kSumParts, kLayerThreads, 0, StreamOf(exec)>>>(columns, weight, samples, parts);
   });
-  RunJoinParts(exec, parts, x.width, out);
+  JoinColumnParts(exec, parts, x.width, out);
 }
-
-namespace {
-
-template <typename T, uint32_t kAtOnce>
-void RunStopAndSum(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
-                   const GpuColumns& dy, float* parts) {
-  constexpr size_t kTile = kLayerThreads * kAtOnce;
-  const auto tiles = static_cast<uint32_t>((dy.width + kTile - 1) / kTile);
-  const ColumnsOf<T> values(y);
-  const ColumnsOf<T> gradients(dy);
-  StopAndSum<T, kAtOnce><<<tiles * kSumParts, kLayerThreads, 0, StreamOf(exec)>>>(
-      values, gradients, relu, scale, samples, parts);
-}
-
-}  // namespace
 
 void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
                  const GpuColumns& dy, float* sums, void* scratch) {
-  auto* const parts = static_cast<float*>(scratch);
   WithElement(dy.type, [&](auto element) {
     using T = typename decltype(element)::type;
-    constexpr uint32_t kAtOnce = 16 / sizeof(T);
-    if (AreVectors<T>({y, dy})) {
-      RunStopAndSum<T, kAtOnce>(exec, samples, relu, scale, y, dy, parts);
-    } else {
-      RunStopAndSum<T, 1>(exec, samples, relu, scale, y, dy, parts);
-    }
+    WithVectors<T>({y, dy}, [&](auto at_once) {
+      constexpr uint32_t kAtOnce = decltype(at_once)::value;
+      const Stop<T, kAtOnce> stop{ColumnsOf<T>(y), ColumnsOf<T>(dy), relu, scale};
+      RunWithColumnSums<kAtOnce>(exec, stop, samples, dy.width, sums, scratch);
+    });
   });
-  RunJoinParts(exec, parts, dy.width, sums);
 }
 
 void GpuDot(const Exec& exec, size_t samples, const GpuColumns& x, const float* w,
