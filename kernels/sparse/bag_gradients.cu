@@ -40,7 +40,30 @@ __global__ void FindBags(const __grid_constant__ BagParts all, uint32_t element_
   });
 }
 
+uint32_t ElementBytes(PooledType type) { return type == PooledType::kFloat32 ? 4 : 2; }
+
+// Whether all gradients of the table begin at a multiple of four elements.
+bool BeginInFours(const PooledTable& table, const void* gradients, PooledType type) {
+  return table.IsInFours() &&
+         reinterpret_cast<uintptr_t>(gradients) % (4 * ElementBytes(type)) == 0;
+}
+
 }  // namespace
+
+std::optional<BatchGradients> GradientsOfSlots(std::span<const PooledTable> tables,
+                                               std::span<const void* const> gradients,
+                                               PooledType type) {
+  if (tables.size() != 1 || type == PooledType::kFloat16) return std::nullopt;
+  const PooledTable& table = tables[0];
+  if (table.bags == 0 || table.offsets != nullptr || table.weights != nullptr) return std::nullopt;
+  if (!BeginInFours(table, gradients[0], type)) return std::nullopt;
+  BatchGradients result;
+  result.of_slots = {gradients[0], table.stride, static_cast<uint32_t>(table.vector_stride),
+                     table.slots};
+  result.bag_type = type;
+  result.bags_aligned = true;
+  return result;
+}
 
 BatchGradients GradientsOfBags(const Exec& exec, const TableGroup& group,
                                std::span<const PooledTable> tables,
@@ -48,15 +71,14 @@ BatchGradients GradientsOfBags(const Exec& exec, const TableGroup& group,
                                BagGradient* bags) {
   STRATA_CHECK(tables.size() == group.count && gradients.size() == group.count);
   STRATA_CHECK(tables.size() <= kPoolTablesMax);
-  const uint32_t element_bytes = type == PooledType::kFloat32 ? 4 : 2;
+  const uint32_t element_bytes = ElementBytes(type);
   BagParts all;
   bool aligned = true;
   for (size_t t = 0; t < tables.size(); ++t) {
     const PooledTable& table = tables[t];
     if (table.bags == 0) continue;
     const auto* from = static_cast<const std::byte*>(gradients[t]);
-    aligned = aligned && table.IsInFours() &&
-              reinterpret_cast<uintptr_t>(from) % (4 * element_bytes) == 0;
+    aligned = aligned && BeginInFours(table, from, type);
     all.Add({table, from, group.tables[t].first_key, 0}, BlocksFor(table.bags));
   }
   if (all.blocks != 0) {

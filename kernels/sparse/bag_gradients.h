@@ -13,6 +13,7 @@
 // are split for it, that is before CombineBatch.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "kernels/sparse/pool_rows.h"
@@ -21,6 +22,14 @@
 #include "strata/exec.h"
 
 namespace strata {
+
+// The gradients of the only table's vectors, which are at `gradients` as GradientsOfBags has them:
+// where each bag is a key without a weight, all begin at multiples of four elements, and `type` is
+// not kFloat16, it launches nothing, and UpdateRows finds a key's gradient with a look less.
+// Nothing otherwise.
+std::optional<BatchGradients> GradientsOfSlots(std::span<const PooledTable> tables,
+                                               std::span<const void* const> gradients,
+                                               PooledType type);
 
 // The gradients of the vectors of tables[t] are at gradients[t], of this type and laid out as
 // tables[t].out is by its strides and slots; what is between them has no effect. Device memory.

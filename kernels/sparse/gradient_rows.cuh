@@ -24,6 +24,7 @@ class PlainRows {
  public:
   using Element = float;
   static constexpr bool kScaled = false;
+  static constexpr bool kInFours = false;  // whether all begin at multiples of four elements
 
   __device__ PlainRows(const GroupTable& table, const BatchGradients& gradients)
       : dim_(table.map.dim),
@@ -55,6 +56,7 @@ class BagRows {
  public:
   using Element = T;
   static constexpr bool kScaled = true;
+  static constexpr bool kInFours = false;
 
   __device__ BagRows(const GroupTable& /*table*/, const BatchGradients& gradients)
       : bags_(gradients.bags) {}
@@ -67,9 +69,40 @@ class BagRows {
   const BagGradient* const bags_;
 };
 
+// Gradients of slots that have a key each. They begin at multiples of four elements.
+template <typename T>
+class SlotRows {
+ public:
+  using Element = T;
+  static constexpr bool kScaled = false;
+  static constexpr bool kInFours = true;
+
+  __device__ SlotRows(const GroupTable& /*table*/, const BatchGradients& gradients)
+      : of_(gradients.of_slots) {}
+  __device__ ScaledRow<T> Of(uint32_t position) const {
+    const uint32_t sample = position / of_.slots;
+    const uint32_t slot = position - sample * of_.slots;
+    return {static_cast<const T*>(of_.elements) + sample * of_.stride + slot * of_.vector_stride};
+  }
+
+ private:
+  const SlotGradients of_;
+};
+
+// Any of these, which one is seen as a kernel runs.
+struct AnyRows {};
+
 // Calls visit(std::type_identity<Rows>()) with the Rows above of these gradients.
 template <typename Visit>
 __host__ __device__ void WithRows(const BatchGradients& gradients, const Visit& visit) {
+  if (gradients.bags == nullptr && gradients.of_slots.elements != nullptr) {
+    if (gradients.bag_type == PooledType::kFloat32) {
+      visit(std::type_identity<SlotRows<float>>());
+    } else {
+      visit(std::type_identity<SlotRows<__nv_bfloat16>>());
+    }
+    return;
+  }
   if (gradients.bags == nullptr) {
     visit(std::type_identity<PlainRows>());
     return;

@@ -20,16 +20,28 @@ struct alignas(16) BagGradient {
   float scale = 0.0F;
 };
 
+// Gradients of one table's bags, where bag b is the key at position b. They lie as `out` of its
+// PooledTable does, whose names these are, and begin at multiples of four elements.
+struct SlotGradients {
+  const void* elements = nullptr;  // null: there are none
+  uint64_t stride = 0;
+  uint32_t vector_stride = 0;
+  uint32_t slots = 1;
+};
+
 // Device memory.
 struct BatchGradients {
   const float* values = nullptr;  // by position (TableGroup)
   // The batch is parts one behind the other, which end before these positions. Empty: it is one.
   std::span<const uint32_t> part_ends = {};
-  // By position, in place of `values`; null: keys have gradients of their own.
+  // By position, in place of `values`; null: keys have gradients of their own, or ...
   const BagGradient* bags = nullptr;
+  SlotGradients of_slots = {};  // ... those of their slots, of kFloat32 or kBFloat16
   PooledType bag_type = PooledType::kFloat32;
   // All begin at a multiple of four of their elements, and so does what comes after them.
   bool bags_aligned = false;
+
+  bool are_of_keys() const { return bags == nullptr && of_slots.elements == nullptr; }
 };
 
 // For each distinct key: g = ((g1 + g2) + g3) + ... in the order of positions. A sum that holds NaN

@@ -28,7 +28,7 @@ void UpdateRowsInTurn(const Exec& exec, const TableGroup& group, const Optimizer
                       std::span<const uint64_t> steps, const DistinctKeys& distinct,
                       const BatchGradients& gradients, std::span<std::byte> scratch) {
   STRATA_CHECK(steps.size() <= std::min(kUpdatesInTurnMax, gradients.part_ends.size()));
-  STRATA_CHECK(!group.IsNarrow() && gradients.bags == nullptr);
+  STRATA_CHECK(!group.IsNarrow() && gradients.are_of_keys());
   if (group.keys == 0 || steps.empty()) return;
   const UpdateLaunch launch(exec, group, distinct, gradients, gradients.part_ends, scratch);
   const auto run = [&](const auto& update, const auto& times, const auto& shape) {
@@ -41,14 +41,18 @@ void UpdateRowsInTurn(const Exec& exec, const TableGroup& group, const Optimizer
     WithRules(optimizer, steps, [&](const auto& times) {
       using Times = std::remove_cvref_t<decltype(times)>;
       if (group.dim_max > 4 * launch.lanes) {
-        run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, false, false>, times, either);
-        run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, true, false>, times, either);
+        run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, false, PlainRows>, times,
+            either);
+        run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, true, PlainRows>, times,
+            either);
       } else if (launch.aligned) {
-        run(Update<Times, EitherGradient, 1, RowForm::kFp32Aligned, false, false>, times, either);
-        run(Update<Times, EitherGradient, 1, RowForm::kFp32Aligned, true, false>, times, either);
+        run(Update<Times, EitherGradient, 1, RowForm::kFp32Aligned, false, PlainRows>, times,
+            either);
+        run(Update<Times, EitherGradient, 1, RowForm::kFp32Aligned, true, PlainRows>, times,
+            either);
       } else {
-        run(Update<Times, EitherGradient, 1, RowForm::kFp32, false, false>, times, either);
-        run(Update<Times, EitherGradient, 1, RowForm::kFp32, true, false>, times, either);
+        run(Update<Times, EitherGradient, 1, RowForm::kFp32, false, PlainRows>, times, either);
+        run(Update<Times, EitherGradient, 1, RowForm::kFp32, true, PlainRows>, times, either);
       }
     });
   });

@@ -178,8 +178,9 @@ __device__ void AddRows(const Team& team, uint32_t dim, const Rows& gradients, b
                         const DistinctKeys& keys, const Turn& turn, uint32_t begin, uint32_t end,
                         Four (&sum)[kSteps]) {
   const auto load = [&](const typename Rows::Element* row, uint32_t e) {
-    if (kAligned || !begins_aligned) return LoadFour<kAligned>(row, e, dim);
-    return LoadFourOrTail(row, e, dim);
+    if constexpr (kAligned) return LoadFour<true>(row, e, dim);
+    if (Rows::kInFours || begins_aligned) return LoadFourOrTail(row, e, dim);
+    return LoadFour<false>(row, e, dim);
   };
   constexpr uint32_t kAtOnce = kSteps == 1 ? 4 : 1;
   for (uint32_t row = begin; row < end; row += kAtOnce) {
@@ -278,9 +279,9 @@ struct InTurn {
 };
 
 // A team a key, one after the other: those that have a row (kNew false), or those that get one.
-// kMayBeBags false: gradients are rows by position, which leaves a step of training its registers.
-template <typename Times, typename Shape, uint32_t kSteps, RowForm kForm, bool kNew,
-          bool kMayBeBags>
+// Rows: those of gradient_rows.cuh that the gradients are, which leaves a step of training its
+// registers, or AnyRows.
+template <typename Times, typename Shape, uint32_t kSteps, RowForm kForm, bool kNew, typename Rows>
 __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     Update(const __grid_constant__ TableGroup group, const __grid_constant__ Times times,
            Shape shape, DistinctKeys keys, BatchGradients gradients, uint32_t lanes,
@@ -353,15 +354,15 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
       } else {
 #pragma unroll
         for (uint32_t s = 0; s < kSteps; ++s) sum[s] = FourTimes(-0.0F);  // 0 makes +0 of -0
-        if constexpr (kMayBeBags) {
-          WithRows(gradients, [&](auto kind) {
-            const typename decltype(kind)::type of_table(table, gradients);
-            AddRows<kSteps, kAligned>(team, dim, of_table, gradients.bags_aligned, keys, turn,
-                                      begin, end, sum);
-          });
+        const auto add = [&](auto kind) {
+          const typename decltype(kind)::type of_table(table, gradients);
+          AddRows<kSteps, kAligned>(team, dim, of_table, gradients.bags_aligned, keys, turn, begin,
+                                    end, sum);
+        };
+        if constexpr (std::is_same_v<Rows, AnyRows>) {
+          WithRows(gradients, add);
         } else {
-          AddRows<kSteps, kAligned>(team, dim, PlainRows(table, gradients), false, keys, turn,
-                                    begin, end, sum);
+          add(std::type_identity<Rows>());
         }
       }
       bool finite = true;
@@ -468,14 +469,14 @@ struct UpdateLaunch {
                const BatchGradients& gradients, std::span<const uint32_t> run_ends,
                std::span<std::byte> scratch)
       : aligned(group.AllDimsAreMultiplesOf(4) &&
-                (gradients.bags == nullptr || gradients.bags_aligned)),
+                (gradients.are_of_keys() || gradients.bags_aligned)),
         lanes(std::min(32U, std::bit_ceil((group.dim_max + 3) / 4))),
         stream(StreamOf(exec)),
         sums(reinterpret_cast<float*>(scratch.data())) {
     STRATA_CHECK(scratch.size() >= UpdateScratchBytes(group.keys, group.dim_max));
     const uint32_t processors = Processors(exec);
     const bool gradients_aligned =
-        gradients.bags == nullptr ? group.AllDimsAreMultiplesOf(4) : gradients.bags_aligned;
+        gradients.are_of_keys() ? group.AllDimsAreMultiplesOf(4) : gradients.bags_aligned;
     SumOften(exec, group, distinct, gradients, run_ends, gradients_aligned, processors, sums);
     const uint64_t blocks = (group.keys * lanes + kMapThreads - 1) / kMapThreads;
     grid = static_cast<uint32_t>(std::min<uint64_t>(blocks, 4 * processors));
@@ -519,18 +520,21 @@ void LaunchUpdates(const UpdateCall& call) {
   WithUpdate(call, [&](const auto& times, const auto& shape) {
     using Times = std::remove_cvref_t<decltype(times)>;
     const EitherGradient either(shape);
-    // What most training uses has a kernel for rows of gradients alone.
-    constexpr bool kHasRowsAlone = kForm == RowForm::kFp32Aligned || kForm == RowForm::kBf16Aligned;
-    if constexpr (kHasRowsAlone) {
+    // What most training uses has kernels for one kind of gradients alone.
+    constexpr bool kIsUsual =
+        kForm == RowForm::kFp32 || kForm == RowForm::kFp32Aligned || kForm == RowForm::kBf16Aligned;
+    WithRows(call.gradients, [&](auto kind) {
+      using Rows = typename decltype(kind)::type;
       using Given = std::remove_cvref_t<decltype(shape)>;
-      if (call.gradients.bags == nullptr) {
-        run(Update<Times, Given, kSteps, kForm, false, false>, times, shape);
+      if constexpr (kIsUsual && kSteps == 1 && std::is_same_v<Rows, PlainRows>) {
+        run(Update<Times, Given, kSteps, kForm, false, Rows>, times, shape);
+      } else if constexpr (kIsUsual && kSteps == 1 && !Rows::kScaled) {
+        run(Update<Times, EitherGradient, kSteps, kForm, false, Rows>, times, either);
+      } else {
+        run(Update<Times, EitherGradient, kSteps, kForm, false, AnyRows>, times, either);
       }
-    }
-    if (!kHasRowsAlone || call.gradients.bags != nullptr) {
-      run(Update<Times, EitherGradient, kSteps, kForm, false, true>, times, either);
-    }
-    run(Update<Times, EitherGradient, kSteps, kForm, true, true>, times, either);
+    });
+    run(Update<Times, EitherGradient, kSteps, kForm, true, AnyRows>, times, either);
   });
 }
 

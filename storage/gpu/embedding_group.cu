@@ -204,6 +204,8 @@ Status LocalEmbeddingGroup::BackwardBags(std::span<const void* const> gradients,
   STRATA_TRY(CheckStep(/*has_bags=*/true, step));
   STRATA_TRY(CheckGradients(specs_, step_.bags, step_.type, gradients));
   return Finish(step, [&](const TableGroup& group) {
+    const auto of_slots = GradientsOfSlots(step_.bags, gradients, step_.type);
+    if (of_slots.has_value()) return *of_slots;
     return GradientsOfBags(exec_, group, step_.bags, gradients, step_.type,
                            bag_gradients_.as<BagGradient>());
   });

@@ -16,6 +16,7 @@ struct Case {
   bool weighted = false;
   Combiner combiner = Combiner::kSum;
   uint32_t behind = 4;    // elements behind a sample's vectors
+  bool of_slots = false;  // whether it is what GradientsOfSlots is for
   bool in_fours = false;  // each vector begins at a multiple of four of them
 };
 
@@ -70,7 +71,8 @@ class BagGradientsOnGpu : public testing::Test {
       Keys keys;
       for (size_t t = 0; t < user.tables(); ++t) {
         // One table has no bags, and one a key that comes very often.
-        const uint64_t samples = t == 1 ? 0 : t + 1 == user.tables() ? 1'500 : 45;
+        const uint64_t often = user.tables() == 1 ? 4'500 : 1'500;
+        const uint64_t samples = t == 1 ? 0 : t + 1 == user.tables() ? often : 45;
         tables.push_back(std::make_unique<TableBags<T>>(
             random, samples, of_case.one_hot, static_cast<uint32_t>(t % 3 + 1), user.dim(t),
             of_case.behind, of_case.in_fours));
@@ -119,8 +121,11 @@ class BagGradientsOnGpu : public testing::Test {
     CombineBatch(user.exec(), group, on_device.data(), nullptr, combined.ref(),
                  {combined.scratch.data(), CombineScratchBytes(all.size())});
     PoolRows(user.exec(), pooled, type);
-    BatchGradients gradients =
-        GradientsOfBags(user.exec(), group, pooled, vectors, type, bags.data());
+    const std::optional<BatchGradients> of_slots = GradientsOfSlots(pooled, vectors, type);
+    EXPECT_EQ(of_slots.has_value(), of_case.of_slots);
+    BatchGradients gradients = of_slots.has_value() ? *of_slots
+                                                    : GradientsOfBags(user.exec(), group, pooled,
+                                                                      vectors, type, bags.data());
     gradients.part_ends = {on_device_ends.data(), ends.size()};
     UpdateRows(user.exec(), group, of_case.optimizer, step, combined.ref(), gradients,
                {scratch.data(), bytes});
@@ -181,6 +186,20 @@ TEST_F(BagGradientsOnGpu, MayBeginAtMultiplesOfFour) {
     Check<__nv_bfloat16>(PooledType::kBFloat16,
                          {.dims = dims, .optimizer = kAdaGrad, .one_hot = true, .in_fours = true});
   }
+}
+// One table, and a key in each slot: no list of bags is made.
+TEST_F(BagGradientsOnGpu, OfSlotsThatHaveAKeyEach) {
+  for (const uint32_t dim : {16U, 17U, 3U, 128U, 200U}) {
+    Case of_case{
+        .dims = {dim}, .optimizer = kAdaGrad, .one_hot = true, .of_slots = true, .in_fours = true};
+    Check<float>(PooledType::kFloat32, of_case);
+    Check<__nv_bfloat16>(PooledType::kBFloat16, of_case);
+    of_case.of_slots = false;
+    Check<__half>(PooledType::kFloat16, of_case);
+    of_case.weighted = true;
+    Check<float>(PooledType::kFloat32, of_case);
+  }
+  Check<float>(PooledType::kFloat32, {.dims = {17}, .optimizer = kAdaGrad, .one_hot = true});
 }
 TEST_F(BagGradientsOnGpu, OfMeansAreDividedByTheNumberOfKeys) {
   for (const auto& dims : Groups()) {
