@@ -126,11 +126,11 @@ Result<bool> LocalEmbeddingGroup::MakeResident(Turn& turn) {
 }
 
 Status LocalEmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts,
-                                  float* rows) {
+                                  float* rows, void* ready) {
   has_step_ = false;
   STRATA_TRY(turn.Begin());
   const LentTables& lent = turn.lent();
-  STRATA_TRY(batch_.Begin(lent, keys, counts, rows));
+  STRATA_TRY(batch_.Begin(lent, keys, counts, rows, ready));
   step_ = Step();
   if (lent.HasTiersBelow()) {
     batch_.WaitForCounts();
@@ -150,7 +150,7 @@ Status LocalEmbeddingGroup::ForwardRows(const RowBatch& batch) {
     return Invalid("rows do not begin at a multiple of 16 bytes");
   }
   Turn turn(*this);
-  STRATA_TRY(Begin(turn, batch.keys, batch.counts, batch.rows));
+  STRATA_TRY(Begin(turn, batch.keys, batch.counts, batch.rows, nullptr));
   has_step_ = true;
   return {};
 }
@@ -159,7 +159,7 @@ Status LocalEmbeddingGroup::ForwardBags(const BagBatch& batch) {
   STRATA_TRY(CheckBags(specs_, batch));
   const std::vector<uint64_t> keys = KeysOf(batch);
   Turn turn(*this);
-  STRATA_TRY(Begin(turn, batch.keys, keys, nullptr));
+  STRATA_TRY(Begin(turn, batch.keys, keys, nullptr, batch.ready));
   const TableGroup group = turn.lent().GroupOf(keys);
   STRATA_TRY(bag_gradients_.ReserveFor<BagGradient>(group.keys));
   step_.bags = PooledOf(group, batch);

@@ -49,8 +49,9 @@ class LocalEmbeddingGroup final : public EmbeddingGroup {
   Status BackwardBags(std::span<const void* const> gradients, uint64_t step);
   Status BackwardRows(const float* gradients, uint64_t step);
   Status DoLookUp(const BagBatch& batch);
-  // Combines the batch, with `rows` to fill or null. There is no step yet.
-  Status Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts, float* rows);
+  // Combines the batch, with `rows` to fill or null. There is no step yet. ready: of BagBatch.
+  Status Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts, float* rows,
+               void* ready);
   Status CheckStep(bool has_bags, uint64_t step) const;
   // Brings up the rows of the batch that lie in tiers below, and makes room there for new ones.
   // Whether there were any: rows may have moved then.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/core/cuda_stream.cuh"
+#include "kernels/sparse/key_bins.h"
 #include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/gpu_table.h"
 #include "storage/gpu/group_batch.h"
@@ -15,19 +16,34 @@ struct GroupBatch::Counts {
 
 Status GroupBatch::Make() {
   STRATA_ASSIGN(counted_, MakeEvent());
+  STRATA_ASSIGN(combined_beside_, MakeEvent());
+  STRATA_ASSIGN(beside_, MakeStream());
   host_ = PinnedPool::Make()->Take(sizeof(Counts) / sizeof(float));
   counts_ = reinterpret_cast<Counts*>(host_.get());
-  STRATA_TRY(device_counts_.ReserveFor<Counts>(1));
-  Clear(exec_, device_counts_.as<Counts>(), sizeof(Counts));  // those of tables that are not there
+  for (Combined& combined : combined_) STRATA_TRY(Make(&combined));
+  return {};
+}
+
+Status GroupBatch::Make(Combined* combined) const {
+  STRATA_ASSIGN(combined->left, MakeEvent());
+  STRATA_TRY(combined->counts.ReserveFor<Counts>(1));
+  // Those of tables that are not there.
+  Clear(exec_, combined->counts.as<Counts>(), sizeof(Counts));
   return {};
 }
 
 GroupBatch::~GroupBatch() {
-  if (counted_ != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(counted_));
+  if (beside_ != nullptr) {
+    (void)cudaStreamSynchronize(static_cast<cudaStream_t>(beside_));
+    (void)cudaStreamDestroy(static_cast<cudaStream_t>(beside_));
+  }
+  for (void* const event : {counted_, combined_beside_, combined_[0].left, combined_[1].left}) {
+    if (event != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }
 }
 
 DistinctKeys GroupBatch::distinct() const {
-  return distinct_.With(&device_counts_.as<Counts>()->batch);
+  return current().distinct.With(&current().counts.as<Counts>()->batch);
 }
 
 const Misses& GroupBatch::missing(size_t t) const { return counts_->of_tables[t]; }
@@ -40,13 +56,21 @@ std::vector<uint64_t> GroupBatch::Hits() const {
 
 // All that Update takes, too.
 Status GroupBatch::Begin(const LentTables& lent, const Key* keys, std::span<const uint64_t> counts,
-                         float* rows) {
+                         float* rows, void* ready) {
   const TableGroup group = lent.GroupOf(counts);
   const size_t all = group.keys;
-  STRATA_TRY(distinct_.Reserve(all));
-  STRATA_TRY(
-      scratch_.Reserve(std::max(CombineScratchBytes(all), UpdateScratchBytes(all, group.dim_max))));
-  CombineBatch(exec_, group, keys, rows, distinct(), scratch_.all());
+  bool is_combined = false;
+  if (rows == nullptr && ready != nullptr) {
+    STRATA_ASSIGN(is_combined, CombineBeside(group, keys, ready));
+  }
+  if (is_combined) {
+    STRATA_TRY(scratch_.Reserve(UpdateScratchBytes(all, group.dim_max)));
+  } else {
+    STRATA_TRY(current().distinct.Reserve(all));
+    STRATA_TRY(scratch_.Reserve(
+        std::max(CombineScratchBytes(all), UpdateScratchBytes(all, group.dim_max))));
+    CombineBatch(exec_, group, keys, rows, distinct(), scratch_.all());
+  }
   CountMissing(group);
   MustBegin("the keys of a batch");
   keys_.assign(counts.begin(), counts.end());
@@ -54,9 +78,32 @@ Status GroupBatch::Begin(const LentTables& lent, const Key* keys, std::span<cons
   return {};
 }
 
+Result<bool> GroupBatch::CombineBeside(const TableGroup& group, const Key* keys, void* ready) {
+  // Fewer keys make so few tiles that dealing them takes longer than all that runs beside.
+  constexpr size_t kKeysMin = size_t{1} << 17;
+  if (group.keys < kKeysMin) return false;
+  const BinPlan plan(group);
+  if (!plan.Fits(exec_)) return false;
+  const auto stream = StreamOf(exec_);
+  const auto beside = static_cast<cudaStream_t>(beside_);
+  const auto event = [](void* of) { return static_cast<cudaEvent_t>(of); };
+  Must(FromCuda(cudaEventRecord(event(current().left), stream), "the GPU"));
+  current_ = 1 - current_;
+  STRATA_TRY(current().distinct.Reserve(group.keys));
+  STRATA_TRY(beside_scratch_.Reserve(BinScratchBytes(group.keys)));
+  Must(FromCuda(cudaStreamWaitEvent(beside, event(current().left)), "the GPU"));
+  Must(FromCuda(cudaStreamWaitEvent(beside, event(ready)), "the GPU"));
+  CombineByBins({exec_.device, exec_.ordinal, beside}, plan, keys, distinct(),
+                beside_scratch_.all());
+  Must(FromCuda(cudaEventRecord(event(combined_beside_), beside), "the GPU"));
+  Must(FromCuda(cudaStreamWaitEvent(stream, event(combined_beside_)), "the GPU"));
+  FindDistinct(exec_, group, distinct());
+  return true;
+}
+
 // Enqueues that the host gets to know them.
 void GroupBatch::CountMissing(const TableGroup& group) {
-  auto* counts = device_counts_.as<Counts>();
+  auto* counts = current().counts.as<Counts>();
   CountMisses(exec_, group, distinct(), counts->of_tables);
   CopyDown<Counts>(exec_, counts, {counts_, 1});
   Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(counted_), StreamOf(exec_)), "the GPU"));

@@ -29,9 +29,9 @@ class GroupBatch {
   // Once, before all else. kRefused: no memory, as of Begin.
   Status Make();
   // Combines the batch, which has counts[t] keys of table t, and fills `rows` (CombineBatch) if
-  // they are not null.
+  // they are not null. ready: as BagBatch has it.
   Status Begin(const LentTables& lent, const Key* keys, std::span<const uint64_t> counts,
-               float* rows);
+               float* rows, void* ready);
 
   const std::vector<uint64_t>& keys() const { return keys_; }  // by table
   DistinctKeys distinct() const;
@@ -58,6 +58,17 @@ class GroupBatch {
 
  private:
   struct Counts;  // as the GPU tells them
+  // The distinct keys of a batch. There are two, so that one is filled while the other is in use.
+  struct Combined {
+    DistinctBuffers distinct;
+    DeviceBuffer counts;
+    void* left = nullptr;  // an event: what was enqueued with it before the other one was taken
+  };
+  Status Make(Combined* combined) const;
+  // Combines the keys on the stream beside, where that pays. Whether it did.
+  Result<bool> CombineBeside(const TableGroup& group, const Key* keys, void* ready);
+  Combined& current() { return combined_[current_]; }
+  const Combined& current() const { return combined_[current_]; }
   void CountMissing(const TableGroup& group);
 
   const Exec exec_;
@@ -66,9 +77,12 @@ class GroupBatch {
   Counts* counts_ = nullptr;
   std::vector<uint64_t> keys_;
   std::vector<uint64_t> generations_;  // of the tables, when rows were looked for
-  DistinctBuffers distinct_;
-  DeviceBuffer device_counts_;
-  DeviceBuffer scratch_;  // of combining, then of updating
+  Combined combined_[2];
+  int current_ = 0;
+  DeviceBuffer scratch_;             // of combining, then of updating
+  void* beside_ = nullptr;           // a stream
+  void* combined_beside_ = nullptr;  // an event of it
+  DeviceBuffer beside_scratch_;
 };
 
 }  // namespace strata

@@ -354,7 +354,7 @@ Status LocalSpreadGroup::Collect(Turn& turn) {
     STRATA_TRY(gpu.keys.ReserveFor<uint64_t>(group.keys));
     STRATA_TRY(gpu.bags.ReserveFor<BagGradient>(group.keys));
     CollectKeys(gpu.exec, ranks, static_cast<uint32_t>(o), group, gpu.owned());
-    STRATA_TRY(gpu.batch.Begin(turn.lent(o), gpu.owned().keys, counts, nullptr));
+    STRATA_TRY(gpu.batch.Begin(turn.lent(o), gpu.owned().keys, counts, nullptr, nullptr));
   }
   return {};
 }

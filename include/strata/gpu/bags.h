@@ -36,6 +36,9 @@ struct BagBatch {
   const Key* keys = nullptr;              // those of table 0, then of table 1, ...; device memory
   std::span<const EmbeddingBags> tables;  // one for each of the group
   PooledType type = PooledType::kFloat32;
+  // A CUDA event after which the keys are there, or null. Given one, a group may combine the keys
+  // beside what its stream has still to do, most often the update of the batch before.
+  void* ready = nullptr;
 };
 
 // Rows as they are, a vector a key.

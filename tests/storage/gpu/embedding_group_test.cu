@@ -475,5 +475,53 @@ TEST_F(EmbeddingGroupTest, WhereNewRowsHaveNoRoomNothingIsUpdatedAndItCanBeTried
   EXPECT_EQ(group->Backward(gradients.data(), 1).code(), StatusCode::kRefused);
 }
 
+// The keys of the next batch are combined while this one is updated.
+TEST_F(EmbeddingGroupTest, KeysThatAreReadyEarlyGiveTheSameTables) {
+  constexpr size_t kKeys = 140'000;
+  constexpr uint32_t kDim = 4;
+  const std::vector<TableSpec> specs = SpecsOf({kDim});
+  const std::vector<std::string> names = NamesOf(specs);
+  std::mt19937_64 random(17);
+  std::vector<std::unique_ptr<DeviceArray<uint64_t>>> batches;
+  for (int b = 0; b < 2; ++b) {
+    std::vector<uint64_t> keys(kKeys);
+    for (uint64_t& key : keys) key = random() % 2 == 0 ? random() % 40 : random() % 60'000;
+    batches.push_back(std::make_unique<DeviceArray<uint64_t>>(keys));
+  }
+  std::vector<float> gradients(kKeys * kDim);
+  for (float& x : gradients) x = DrawFloat(random);
+  DeviceArray<float> on_gpu(gradients);
+  DeviceArray<float> vectors(gradients.size());
+  cudaStream_t stream = nullptr;
+  cudaEvent_t ready = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming), cudaSuccess);
+  std::vector<TableBits> bits;
+  std::vector<std::vector<float>> last;
+  for (const bool is_early : {false, true}) {
+    const auto store = OnGpu();
+    ASSERT_TRUE(store->CreateTable(specs[0]).ok());
+    const auto group = EmbeddingGroup::Open(*store, names, {DeviceKind::kCuda, 0, stream});
+    ASSERT_TRUE(group.ok()) << group.status().ToString();
+    for (uint64_t step = 1; step <= 5; ++step) {
+      const EmbeddingBags bags{
+          .keys = kKeys, .bags = kKeys, .out = vectors.data(), .stride = kDim, .slots = 1};
+      BagBatch batch{batches[step % 2]->data(), {&bags, 1}, PooledType::kFloat32};
+      if (is_early) batch.ready = ready;
+      ASSERT_EQ(cudaEventRecord(ready, nullptr), cudaSuccess);
+      ASSERT_TRUE((*group)->Forward(batch).ok());
+      const void* const given = on_gpu.data();
+      ASSERT_TRUE((*group)->Backward({&given, 1}, step).ok());
+    }
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    bits.push_back(BitsOf(*store, names[0]));
+    last.push_back(vectors.Get());
+  }
+  EXPECT_EQ(last[0], last[1]);
+  EXPECT_TRUE(bits[0] == bits[1]);
+  (void)cudaEventDestroy(ready);
+  (void)cudaStreamDestroy(stream);
+}
+
 }  // namespace
 }  // namespace strata
