@@ -68,24 +68,17 @@ class Steps {
     Status brought;
     STRATA_ASSIGN(std::jthread bring,
                   StartThread("bring", [&] { brought = training_.Bring(next); }));
-    logits_.resize(samples_);
-    STRATA_ASSIGN(const double loss, training_.Finish(logits_));
-    if (!std::isfinite(loss)) return Failed("the loss is no number");
-    samples_ = next.samples;
+    STRATA_ASSIGN(const BatchLoss loss, training_.Finish());
+    if (!std::isfinite(loss.sum)) return Failed("the loss is no number");
     STRATA_TRY(training_.Update(++step_));
     bring.join();
     return brought;
   }
-  Status First(const Batch& batch) {
-    samples_ = batch.samples;
-    return training_.Bring(batch);
-  }
+  Status First(const Batch& batch) { return training_.Bring(batch); }
 
  private:
   GpuTraining& training_;
-  size_t samples_ = 0;
   uint64_t step_ = 0;
-  std::vector<float> logits_;
 };
 
 }  // namespace

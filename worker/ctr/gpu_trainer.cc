@@ -69,10 +69,10 @@ Result<bool> GpuTrainer::Step(BatchSource& source, double* loss) {
   // An error ends the step once the thread is through, so that nothing is read after it.
   Status read;
   STRATA_ASSIGN(std::jthread reader, StartThread("read ahead", [&] { read = ReadNext(source); }));
-  logits_.resize(batch_.samples);
-  STRATA_ASSIGN(const double sum, training_.Finish(logits_));
+  STRATA_ASSIGN(const BatchLoss found, training_.Finish());
   stages_.End(Stage::kCompute);
-  *loss = sum / static_cast<double>(batch_.samples);
+  logits_ = found.logits;
+  *loss = found.sum / static_cast<double>(batch_.samples);
   if (!std::isfinite(*loss)) return Diverged(*loss);
   if (options_.between_steps) {
     STRATA_ASSIGN(const bool goes_on, options_.between_steps());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "strata/optimizer_spec.h"
@@ -64,7 +65,7 @@ class GpuTrainer final : public TrainingRun {
   StageTimes stages_;
   Batch batch_;  // of the step under way
   Batch next_;
-  std::vector<float> logits_;
+  std::span<const float> logits_;  // of that step
 };
 
 }  // namespace strata

@@ -487,10 +487,10 @@ void GpuBackend::Penalise(float scale) {
 }
 
 double GpuBackend::GetLoss(const Columns& logits, std::span<float> to) {
-  double loss = 0;
-  CopyDown(exec_, losses_.as<double>(), std::span(&loss, 1));
+  auto* const loss = reinterpret_cast<double*>(host_loss_.get());
+  CopyDown(exec_, losses_.as<double>(), std::span(loss, 1));
   GetLogits(logits, to);
-  return loss;
+  return *loss;
 }
 
 void GpuBackend::GetGradients(const NetworkGradients& gradients) {

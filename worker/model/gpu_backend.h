@@ -15,6 +15,7 @@
 #include "kernels/dense/gpu/layers.h"
 #include "kernels/dense/gpu/rows.h"
 #include "storage/gpu/device_buffer.h"
+#include "storage/gpu/pinned_pool.h"
 #include "strata/exec.h"
 #include "strata/optimizer_spec.h"
 #include "strata/status.h"
@@ -211,6 +212,8 @@ class GpuBackend {
   DeviceBuffer by_row_;
   const GpuBatch* given_ = nullptr;
   DeviceBuffer losses_;
+  // A double in pinned memory, as the GPU copies to it.
+  const std::shared_ptr<float[]> host_loss_ = PinnedPool::Make()->Take(2);
   Columns dense_;
   Columns dlogits_;  // of kWide
   Buffer dgates_;

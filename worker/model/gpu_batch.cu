@@ -16,15 +16,20 @@ bool HasKeyABag(const Batch& batch, WorkPool& threads) {
   if (batch.keys.size() != batch.samples * batch.slots) return false;
   std::atomic<bool> has = true;
   threads.RunPieces(batch.offsets.size(), size_t{1} << 18, [&](size_t begin, size_t end) {
-    bool all = true;
-    for (size_t bag = begin; bag < end; ++bag) all = all && batch.offsets[bag] == bag;
-    if (!all) has = false;
+    uint32_t differ = 0;
+    for (size_t bag = begin; bag < end; ++bag) {
+      differ |= batch.offsets[bag] ^ static_cast<uint32_t>(bag);
+    }
+    if (differ != 0) has = false;
   });
   return has;
 }
 
+// Of fewer bytes, waking threads takes longer than the copy.
+constexpr size_t kPieceBytes = size_t{2} << 20;
+
 void Copy(std::byte* to, std::span<const std::byte> from, WorkPool& threads) {
-  threads.RunPieces(from.size(), size_t{1} << 20, [&](size_t begin, size_t end) {
+  threads.RunPieces(from.size(), kPieceBytes, [&](size_t begin, size_t end) {
     std::memcpy(to + begin, from.data() + begin, end - begin);
   });
 }
@@ -45,7 +50,7 @@ GpuBatch::~GpuBatch() {
   }
 }
 
-// All arrays lie in one block, so that it is one copy.
+// All arrays lie in one block, so that they are few copies.
 Status GpuBatch::Bring(const Batch& batch) {
   const bool is_plain = HasKeyABag(batch, threads_);
   size_t bytes = 0;
@@ -68,10 +73,22 @@ Status GpuBatch::Bring(const Batch& batch) {
     staging_ = pool_->Take(bytes / sizeof(float));
     staging_bytes_ = bytes;
   }
+  auto* const copies = static_cast<cudaStream_t>(copies_);
+  Must(FromCuda(cudaStreamWaitEvent(copies, EventOf(used_)), "the GPU"));
   auto* const staging = reinterpret_cast<std::byte*>(staging_.get());
   auto* const memory = memory_.as<std::byte>();
+  // A large array is on its way while the next one is staged.
+  size_t sent = 0;
+  const auto send_up_to = [&](size_t end) {
+    Must(FromCuda(
+        cudaMemcpyAsync(memory + sent, staging + sent, end - sent, cudaMemcpyDefault, copies),
+        "a batch to the GPU"));
+    sent = end;
+  };
   const auto put = [&]<typename T>(const std::vector<T>& array, size_t at) {
-    Copy(staging + at, std::as_bytes(std::span(array)), threads_);
+    const auto from = std::as_bytes(std::span(array));
+    Copy(staging + at, from, threads_);
+    if (from.size() > kPieceBytes) send_up_to(at + from.size());
     return reinterpret_cast<const T*>(memory + at);
   };
   samples_ = batch.samples;
@@ -84,10 +101,7 @@ Status GpuBatch::Bring(const Batch& batch) {
   labels_ = put(batch.labels, labels_at);
   weights_ = put(batch.weights, weights_at);
 
-  auto* const copies = static_cast<cudaStream_t>(copies_);
-  Must(FromCuda(cudaStreamWaitEvent(copies, EventOf(used_)), "the GPU"));
-  Must(FromCuda(cudaMemcpyAsync(memory, staging, bytes, cudaMemcpyDefault, copies),
-                "a batch to the GPU"));
+  if (sent < bytes) send_up_to(bytes);
   Must(FromCuda(cudaEventRecord(EventOf(copied_), copies), "the GPU"));
   return {};
 }

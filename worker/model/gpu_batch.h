@@ -34,6 +34,8 @@ class GpuBatch {
   Status Bring(const Batch& batch);
   // What is enqueued from here on, on the stream of `exec`, comes after the copies.
   void Begin() const;
+  // The event after which all of it is there.
+  void* copied() const { return copied_; }
   // What was enqueued until now is all that uses the batch.
   void End() const;
 

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/gpu_calls.cuh"
+#include "storage/gpu/pinned_pool.h"
 #include "strata/gpu/embedding_group.h"
 #include "worker/model/gpu_backend.h"
 #include "worker/model/gpu_pass.h"
@@ -14,7 +16,7 @@ namespace strata {
 namespace {
 
 constexpr size_t kVectorBytes = 16;  // where a group's vectors may begin
-constexpr int kCopyThreads = 3;      // that bring a batch, beside the calling one
+constexpr int kCopyThreadsMax = 8;   // that bring a batch
 
 class LocalGpuTraining final : public GpuTraining {
  public:
@@ -57,7 +59,7 @@ class LocalGpuTraining final : public GpuTraining {
 
   Status Bring(const Batch& batch) override;
   Status Begin(const Regularisation& regularisation) override;
-  Result<double> Finish(std::span<float> logits) override;
+  Result<BatchLoss> Finish() override;
   std::optional<NotFinitePlace> FirstNotFinite() override {
     const DeviceScope device(exec_.ordinal);
     return executor_.FirstNotFinite();
@@ -96,6 +98,10 @@ class LocalGpuTraining final : public GpuTraining {
   std::unique_ptr<EmbeddingGroup> group_;
   GpuBackend::Buffer pooled_;
   GpuBackend::Buffer pooled_gradients_;
+  // Pinned: a copy to other memory takes several times as long.
+  const std::shared_ptr<PinnedPool> pinned_ = PinnedPool::Make();
+  std::shared_ptr<float[]> logits_;
+  size_t logits_room_ = 0;
   PooledRows rows_;  // into pooled_; no data where the group writes to the graph's own place
 };
 
@@ -119,7 +125,7 @@ Status LocalGpuTraining::ForwardRows() {
                            .stride = out.stride,
                            .slots = static_cast<uint32_t>(batch.slots()),
                            .vector_stride = row_stride};
-  STRATA_TRY(group_->Forward(BagBatch{batch.keys(), {&bags, 1}, type()}));
+  STRATA_TRY(group_->Forward(BagBatch{batch.keys(), {&bags, 1}, type(), batch.copied()}));
   if (rows_.pooled.data == nullptr) return {};
   if (graph_.has_key_weights()) {
     backend_.SetPooled(rows_);
@@ -186,10 +192,16 @@ Status LocalGpuTraining::RunLayers(const Regularisation& regularisation) {
   return executor_.Backward(regularisation);
 }
 
-Result<double> LocalGpuTraining::Finish(std::span<float> logits) {
+Result<BatchLoss> LocalGpuTraining::Finish() {
   const DeviceScope device(exec_.ordinal);
-  STRATA_CHECK(logits.size() == batches_[current_].samples());
-  return backend_.GetLoss(executor_.Value(graph_.output()), logits);
+  const size_t samples = batches_[current_].samples();
+  if (logits_room_ < samples) {
+    logits_ = pinned_->Take(samples);
+    logits_room_ = samples;
+  }
+  const std::span<float> logits(logits_.get(), samples);
+  const double sum = backend_.GetLoss(executor_.Value(graph_.output()), logits);
+  return BatchLoss{sum, logits};
 }
 
 Status LocalGpuTraining::Update(uint64_t step) {
@@ -208,7 +220,10 @@ Result<std::unique_ptr<GpuTraining>> GpuTraining::Make(LayerGraph graph, TableSt
   const DeviceScope device(options.gpu);
   STRATA_ASSIGN(const cudaStream_t stream, MakeStream());
   STRATA_ASSIGN(const cudaStream_t copies, MakeStream());
-  STRATA_ASSIGN(auto threads, WorkPool::Start("batch", kCopyThreads));
+  // Beside the calling one, and at most half of the processor's, as others read and parse.
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  STRATA_ASSIGN(auto threads,
+                WorkPool::Start("batch", std::clamp(cores / 2, 1, kCopyThreadsMax) - 1));
   auto training = std::make_unique<LocalGpuTraining>(std::move(graph),
                                                      Exec{DeviceKind::kCuda, options.gpu, stream},
                                                      copies, std::move(threads), options);

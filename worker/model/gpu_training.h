@@ -24,6 +24,11 @@ struct GpuTrainingOptions {
   std::string table;  // of the store, with the graph's row_dim
 };
 
+struct BatchLoss {
+  double sum = 0;                 // over the samples, without penalties
+  std::span<const float> logits;  // of the samples; until the next Finish
+};
+
 // One thread at a time.
 class GpuTraining {
  public:
@@ -44,8 +49,8 @@ class GpuTraining {
   virtual Status Bring(const Batch& batch) = 0;
   // Enqueues both ways of the batch that was brought. `regularisation` has no l2 (STRATA_CHECK).
   virtual Status Begin(const Regularisation& regularisation) = 0;
-  // Waits for the summed loss of that batch, without penalties, and the logits of its samples.
-  virtual Result<double> Finish(std::span<float> logits) = 0;
+  // Waits for that batch's loss.
+  virtual Result<BatchLoss> Finish() = 0;
   // As Network has it, of the batch whose loss Finish has waited for.
   virtual std::optional<NotFinitePlace> FirstNotFinite() = 0;
   // Updates rows and dense part by the gradients of its mean loss, at time `step` (1 or more).
