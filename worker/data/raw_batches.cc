@@ -68,16 +68,19 @@ Result<std::unique_ptr<RawBatches>> RawBatches::Open(Disk& disk,
                                                      const RawLayout& layout,
                                                      const RawOptions& options) {
   STRATA_ASSIGN(std::vector<RawFile> files, LookAtRawFiles(disk, paths, layout));
-  return std::unique_ptr<RawBatches>(new RawBatches(disk, std::move(files), layout, options));
+  STRATA_ASSIGN(auto threads, WorkPool::Start("decode", options.threads - 1));
+  return std::unique_ptr<RawBatches>(
+      new RawBatches(disk, std::move(files), layout, options, std::move(threads)));
 }
 
 RawBatches::RawBatches(Disk& disk, std::vector<RawFile> files, RawLayout layout,
-                       const RawOptions& options)
+                       const RawOptions& options, std::unique_ptr<WorkPool> threads)
     : disk_(&disk),
       files_(std::move(files)),
       layout_(std::move(layout)),
       options_(options),
-      record_bytes_(layout_.record_bytes()) {
+      record_bytes_(layout_.record_bytes()),
+      threads_(std::move(threads)) {
   std::vector<FileExtent> extents;
   for (const RawFile& file : files_) extents.push_back({.bytes = file.records});
   parts_ = PartsOf(extents, options.share);
@@ -89,7 +92,6 @@ RawBatches::RawBatches(Disk& disk, std::vector<RawFile> files, RawLayout layout,
   if (layout_.dense == RawNumber::kInt) {
     for (int32_t x = 0; x < kSmallNumbers; ++x) small_logs_.push_back(LogOf(x));
   }
-  block_.resize(std::max<size_t>(1, kBlockBytes / record_bytes_) * record_bytes_);
 }
 
 Status RawBatches::Rewind(uint64_t epoch) {
@@ -109,87 +111,114 @@ double RawBatches::Progress() const {
 }
 
 Status RawBatches::Next(size_t samples_max, Batch* batch) {
-  batch->Start(layout_.slot_keys.size(), layout_.dense_width);
   if (samples_max > Batch::kKeysMax / layout_.keys()) {
     return Invalid(
         fmt::format("{} samples of {} keys each have more than {} keys, and a batch at most so "
                     "many: lower train.batch_size",
                     samples_max, layout_.keys(), Batch::kKeysMax));
   }
-  while (batch->samples < samples_max) {
-    STRATA_ASSIGN(const size_t records, ReadBlock(samples_max - batch->samples));
-    if (records == 0) break;
-    STRATA_TRY(AppendLabels(records, batch));
-    STRATA_TRY(AppendDense(records, batch));
-    AppendKeys(records, batch);
-    batch->samples += records;
+  size_t count = 0;
+  size_t samples = 0;
+  while (samples < samples_max) {
+    if (count == pieces_.size()) pieces_.emplace_back();
+    Piece& piece = pieces_[count];
+    STRATA_ASSIGN(const bool is_one, Take(samples_max - samples, &piece));
+    if (!is_one) break;
+    piece.first_sample = samples;
+    samples += piece.records;
+    ++count;
   }
-  batch->weights.assign(batch->samples, 1);
+  Shape(samples, batch);
+  threads_->Run(count, [&](size_t n) {
+    Piece& piece = pieces_[n];
+    piece.status = Read(&piece);
+    if (piece.status.ok()) piece.status = DecodeLabels(piece, batch);
+    if (piece.status.ok()) piece.status = DecodeDense(piece, batch);
+    if (piece.status.ok()) DecodeKeys(piece, batch);
+  });
+  for (size_t n = 0; n < count; ++n) STRATA_TRY(pieces_[n].status);
   return {};
 }
 
-Result<size_t> RawBatches::ReadBlock(size_t records_max) {
+void RawBatches::Shape(size_t samples, Batch* batch) const {
+  batch->samples = samples;
+  batch->slots = layout_.slot_keys.size();
+  batch->dense_width = layout_.dense_width;
+  batch->offsets.resize(samples * batch->slots + 1);
+  batch->offsets[0] = 0;
+  batch->keys.resize(samples * key_slots_.size());
+  batch->key_weights.clear();
+  batch->dense.resize(samples * batch->dense_width);
+  batch->labels.resize(samples);
+  batch->weights.assign(samples, 1);
+  batch->groups.clear();
+  batch->bad.clear();
+}
+
+Result<bool> RawBatches::Take(size_t records_max, Piece* piece) {
   if (part_ < parts_.size() && done_ == parts_[part_].bytes()) {
     done_before_ += done_;
     done_ = 0;
     ++part_;
     file_.reset();
   }
-  if (part_ == parts_.size()) return 0;
+  if (part_ == parts_.size()) return false;
   const FilePart& part = parts_[part_];
-  const std::string& path = files_[part.file].path;
   if (file_ == nullptr) {
-    STRATA_ASSIGN(file_, disk_->OpenToRead(path));
+    STRATA_ASSIGN(file_, disk_->OpenToRead(files_[part.file].path));
   }
-  const size_t records = std::min(
-      {records_max, block_.size() / record_bytes_, static_cast<size_t>(part.bytes() - done_)});
-  block_file_ = part.file;
-  block_offset_ = (part.range.begin + done_) * record_bytes_;
-  const std::span<std::byte> space = std::span(block_).first(records * record_bytes_);
-  const Result<size_t> read = file_->ReadAt(block_offset_, space);
-  if (!read.ok()) return read.status().Prefixed(path);
-  if (*read < space.size()) {
-    return Failed(fmt::format(
-        "{}: the file ended at byte {}, but had {} records of {} bytes when it was opened: do not "
-        "change it while a job reads it",
-        path, block_offset_ + *read, files_[part.file].records, record_bytes_));
-  }
-  done_ += records;
-  return records;
+  const size_t block_records = std::max<size_t>(1, kBlockBytes / record_bytes_);
+  piece->file = file_;
+  piece->number = part.file;
+  piece->offset = (part.range.begin + done_) * record_bytes_;
+  piece->records =
+      std::min({records_max, block_records, static_cast<size_t>(part.bytes() - done_)});
+  done_ += piece->records;
+  return true;
 }
 
-Status RawBatches::AppendLabels(size_t records, Batch* batch) {
+Status RawBatches::Read(Piece* piece) const {
+  const RawFile& file = files_[piece->number];
+  const size_t bytes = piece->records * record_bytes_;
+  piece->block.resize(bytes);
+  const Result<size_t> read = piece->file->ReadAt(piece->offset, piece->block);
+  if (!read.ok()) return read.status().Prefixed(file.path);
+  if (*read == bytes) return {};
+  return Failed(fmt::format(
+      "{}: the file ended at byte {}, but had {} records of {} bytes when it was opened: do not "
+      "change it while a job reads it",
+      file.path, piece->offset + *read, file.records, record_bytes_));
+}
+
+Status RawBatches::DecodeLabels(const Piece& piece, Batch* batch) const {
+  float* const labels = batch->labels.data() + piece.first_sample;
   if (!options_.labels_required) {
-    batch->labels.resize(batch->labels.size() + records, std::numeric_limits<float>::quiet_NaN());
+    std::fill_n(labels, piece.records, std::numeric_limits<float>::quiet_NaN());
     return {};
   }
-  for (size_t i = 0; i < records; ++i) {
-    const bool is_int = layout_.label == RawNumber::kInt;
-    const float label =
-        is_int ? static_cast<float>(Load<int32_t>(At(i, 0))) : Load<float>(At(i, 0));
-    if (label != 0 && label != 1) {
-      return Wrong(i, 0,
-                   is_int
-                       ? fmt::format("expected a label that is the whole number 0 or 1, found {}",
-                                     Load<int32_t>(At(i, 0)))
-                       : fmt::format("expected a label that is the float 0 or 1, found {}", label));
-    }
-    batch->labels.push_back(label);
+  const bool is_int = layout_.label == RawNumber::kInt;
+  for (size_t i = 0; i < piece.records; ++i) {
+    const std::byte* const word = At(piece, i, 0);
+    labels[i] = is_int ? static_cast<float>(Load<int32_t>(word)) : Load<float>(word);
+    if (labels[i] == 0 || labels[i] == 1) continue;
+    return Wrong(
+        piece, i, 0,
+        is_int ? fmt::format("expected a label that is the whole number 0 or 1, found {}",
+                             Load<int32_t>(word))
+               : fmt::format("expected a label that is the float 0 or 1, found {}", labels[i]));
   }
   return {};
 }
 
-Status RawBatches::AppendDense(size_t records, Batch* batch) {
+Status RawBatches::DecodeDense(const Piece& piece, Batch* batch) const {
   const size_t width = layout_.dense_width;
-  const size_t before = batch->dense.size();
-  batch->dense.resize(before + records * width);
-  for (size_t i = 0; i < records; ++i) {
-    float* out = batch->dense.data() + before + i * width;
+  for (size_t i = 0; i < piece.records; ++i) {
+    float* const out = batch->dense.data() + (piece.first_sample + i) * width;
     if (layout_.dense == RawNumber::kFloat) {
-      if (width > 0) std::memcpy(out, At(i, 1), width * sizeof(float));
+      if (width > 0) std::memcpy(out, At(piece, i, 1), width * sizeof(float));
     } else {
       for (size_t d = 0; d < width; ++d) {
-        const auto x = Load<int32_t>(At(i, 1 + d));
+        const auto x = Load<int32_t>(At(piece, i, 1 + d));
         // A negative one is none of the small ones.
         const auto place = static_cast<uint32_t>(x);
         out[d] = place < small_logs_.size() ? small_logs_[place] : LogOf(x);
@@ -197,41 +226,39 @@ Status RawBatches::AppendDense(size_t records, Batch* batch) {
     }
     for (size_t d = 0; d < width; ++d) {
       if (std::isfinite(out[d])) continue;
-      return Wrong(i, 1 + d,
+      return Wrong(piece, i, 1 + d,
                    layout_.dense == RawNumber::kFloat
                        ? fmt::format("expected a finite float as number {} of {}, found {}", d + 1,
                                      width, out[d])
                        : fmt::format("expected a whole number of at least 0 as number {} of {}, "
                                      "whose log(x + 1) the model sees, found {}",
-                                     d + 1, width, Load<int32_t>(At(i, 1 + d))));
+                                     d + 1, width, Load<int32_t>(At(piece, i, 1 + d))));
     }
   }
   return {};
 }
 
-void RawBatches::AppendKeys(size_t records, Batch* batch) const {
+void RawBatches::DecodeKeys(const Piece& piece, Batch* batch) const {
   const size_t keys = key_slots_.size();
   const size_t slots = slot_ends_.size();
-  const size_t keys_before = batch->keys.size();
-  const size_t offsets_before = batch->offsets.size();
-  batch->keys.resize(keys_before + records * keys);
-  batch->offsets.resize(offsets_before + records * slots);
-  for (size_t i = 0; i < records; ++i) {
-    const std::byte* words = At(i, 1 + layout_.dense_width);
-    Key* key = batch->keys.data() + keys_before + i * keys;
+  for (size_t i = 0; i < piece.records; ++i) {
+    const size_t sample = piece.first_sample + i;
+    const std::byte* const words = At(piece, i, 1 + layout_.dense_width);
+    Key* const key = batch->keys.data() + sample * keys;
     for (size_t k = 0; k < keys; ++k) {
       key[k] = RawKey(key_slots_[k], Load<uint32_t>(words + k * sizeof(uint32_t)));
     }
-    uint32_t* offset = batch->offsets.data() + offsets_before + i * slots;
-    const auto begin = static_cast<uint32_t>(keys_before + i * keys);
+    uint32_t* const offset = batch->offsets.data() + 1 + sample * slots;
+    const auto begin = static_cast<uint32_t>(sample * keys);
     for (size_t s = 0; s < slots; ++s) offset[s] = begin + slot_ends_[s];
   }
 }
 
-Status RawBatches::Wrong(size_t record, size_t word, const std::string& what) const {
+Status RawBatches::Wrong(const Piece& piece, size_t record, size_t word,
+                         const std::string& what) const {
   return Invalid(fmt::format(
       "{}: byte {}: {}; records of {} bytes have {}: correct the file, or its layout (data.raw_*)",
-      files_[block_file_].path, block_offset_ + record * record_bytes_ + word * sizeof(uint32_t),
+      files_[piece.number].path, piece.offset + record * record_bytes_ + word * sizeof(uint32_t),
       what, record_bytes_, layout_.Text()));
 }
 
@@ -243,13 +270,15 @@ uint64_t RawBatches::records_of_all() const {
 
 Result<uint64_t> RawBatches::HashOfRest() {
   uint64_t hash = 0;
+  Piece piece;
   while (true) {
-    STRATA_ASSIGN(const size_t records, ReadBlock(SIZE_MAX));
-    if (records == 0) return hash;
-    for (size_t i = 0; i < records; ++i) {
-      const uint64_t offset = block_offset_ + i * record_bytes_;
-      const auto* bytes = reinterpret_cast<const char*>(At(i, 0));
-      hash += Hash64({bytes, record_bytes_}, Mix64(PlaceId(block_file_, offset)));
+    STRATA_ASSIGN(const bool is_one, Take(SIZE_MAX, &piece));
+    if (!is_one) return hash;
+    STRATA_TRY(Read(&piece));
+    for (size_t i = 0; i < piece.records; ++i) {
+      const uint64_t offset = piece.offset + i * record_bytes_;
+      const auto* bytes = reinterpret_cast<const char*>(At(piece, i, 0));
+      hash += Hash64({bytes, record_bytes_}, Mix64(PlaceId(piece.number, offset)));
     }
   }
 }

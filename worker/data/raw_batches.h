@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file/disk.h"
+#include "base/thread/work_pool.h"
 #include "strata/status.h"
 #include "worker/data/batch.h"
 #include "worker/data/file_parts.h"
@@ -32,11 +33,13 @@ struct RawOptions {
   bool labels_required = true;
   // Set: the files, or parts of them, come in another order each epoch.
   std::optional<uint64_t> order_seed = {};
+  int threads = 1;  // that read and decode the records of a batch
 };
 
 class RawBatches : public BatchSource {
  public:
-  // The files come one after another. The disk outlives this. Errors are those of LookAtRawFiles.
+  // The files come one after another. The disk outlives this. Errors are those of LookAtRawFiles,
+  // and kRefused: the system has no more threads.
   static Result<std::unique_ptr<RawBatches>> Open(Disk& disk, const std::vector<std::string>& paths,
                                                   const RawLayout& layout,
                                                   const RawOptions& options);
@@ -54,17 +57,33 @@ class RawBatches : public BatchSource {
   Result<uint64_t> HashOfRest();
 
  private:
-  RawBatches(Disk& disk, std::vector<RawFile> files, RawLayout layout, const RawOptions& options);
+  // Records that lie one after another in a file, and then in a block.
+  struct Piece {
+    std::shared_ptr<const File> file;
+    size_t number = 0;  // of the file
+    uint64_t offset = 0;
+    size_t records = 0;
+    size_t first_sample = 0;  // of the batch
+    std::vector<std::byte> block = {};
+    Status status = {};
+  };
 
-  // Reads up to records_max records, of one file, into block_; 0 at the end of the share.
-  Result<size_t> ReadBlock(size_t records_max);
-  Status AppendLabels(size_t records, Batch* batch);
-  Status AppendDense(size_t records, Batch* batch);
-  void AppendKeys(size_t records, Batch* batch) const;
-  Status Wrong(size_t record, size_t word, const std::string& what) const;
-  // The word of the block's record.
-  const std::byte* At(size_t record, size_t word) const {
-    return block_.data() + record * record_bytes_ + word * sizeof(uint32_t);
+  RawBatches(Disk& disk, std::vector<RawFile> files, RawLayout layout, const RawOptions& options,
+             std::unique_ptr<WorkPool> threads);
+
+  // Takes the next records of the share, records_max at most and no more than a block holds. False:
+  // there are none.
+  Result<bool> Take(size_t records_max, Piece* piece);
+  Status Read(Piece* piece) const;
+  Status DecodeLabels(const Piece& piece, Batch* batch) const;
+  Status DecodeDense(const Piece& piece, Batch* batch) const;
+  void DecodeKeys(const Piece& piece, Batch* batch) const;
+  Status Wrong(const Piece& piece, size_t record, size_t word, const std::string& what) const;
+  // Gives the batch room for so many samples. What it holds is overwritten, so nothing is cleared.
+  void Shape(size_t samples, Batch* batch) const;
+  // The word of the piece's record.
+  const std::byte* At(const Piece& piece, size_t record, size_t word) const {
+    return piece.block.data() + record * record_bytes_ + word * sizeof(uint32_t);
   }
 
   Disk* disk_;
@@ -72,18 +91,17 @@ class RawBatches : public BatchSource {
   RawLayout layout_;
   RawOptions options_;
   size_t record_bytes_;
-  std::vector<uint32_t> key_slots_;  // the slot of each key of a record
-  std::vector<uint32_t> slot_ends_;  // where each slot's keys end in a record
-  std::vector<float> small_logs_;    // of kInt, from 0 on
-  std::vector<FilePart> parts_;      // of the share, in records
-  size_t part_ = 0;                  // that is read, or comes next
-  uint64_t done_ = 0;                // records of the part that have been read
-  uint64_t done_before_ = 0;         // and of the parts before
-  uint64_t records_ = 0;             // of the share
-  std::unique_ptr<File> file_;       // of the part, once something is read of it
-  std::vector<std::byte> block_;
-  size_t block_file_ = 0;  // where the block comes from
-  uint64_t block_offset_ = 0;
+  std::vector<uint32_t> key_slots_;   // the slot of each key of a record
+  std::vector<uint32_t> slot_ends_;   // where each slot's keys end in a record
+  std::vector<float> small_logs_;     // of kInt, from 0 on
+  std::vector<FilePart> parts_;       // of the share, in records
+  size_t part_ = 0;                   // that is read, or comes next
+  uint64_t done_ = 0;                 // records of the part that have been read
+  uint64_t done_before_ = 0;          // and of the parts before
+  uint64_t records_ = 0;              // of the share
+  std::shared_ptr<const File> file_;  // of the part, once something is read of it
+  std::vector<Piece> pieces_;         // of a batch; kept for their memory
+  std::unique_ptr<WorkPool> threads_;
 };
 
 }  // namespace strata

@@ -134,6 +134,10 @@ constexpr Setting kJobRows[] = {
         "Share of unreadable lines in a worker's part of the files above which the job fails.", 0,
         1),
 
+    Row("data.threads", kInt, "1",
+        "Threads of a worker that read and decode raw records. One decodes a gigabyte a second; a "
+        "GPU takes several. Batches are the same with any number.",
+        1, 256),
     Row("data.raw_dense", kInt, "0", "Dense numbers of a raw record.", 0, 65536),
     Choice("data.raw_dense_type", "float|int", "float",
            "What they are: 32-bit floats, or 32-bit integers x of at least 0, of which the model "

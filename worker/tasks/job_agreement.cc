@@ -34,7 +34,8 @@ Status AddSizes(Disk& disk, const JobConfig& job, const char* key,
 Result<std::string> Describe(Disk& disk, const JobConfig& job, const std::string& task) {
   std::string text = fmt::format("--task = {}\n", task);
   for (const JobSetting& setting : job.settings) {
-    if (setting.name == "compute.device") continue;  // each worker has its own
+    // Each worker has its own.
+    if (setting.name == "compute.device" || setting.name == "data.threads") continue;
     text += fmt::format("{} = {}\n", setting.name, setting.value);
   }
   if (task == "train") STRATA_TRY(AddSizes(disk, job, "data.train", job.train_files, &text));
@@ -55,7 +56,7 @@ bool IsWithoutEffectOnSteps(std::string_view setting) {
   return setting == "train.epochs" || setting == "train.eval_every" ||
          setting == "train.eval_every_steps" || setting == "train.early_stopping" ||
          setting == "train.best_by" || setting == "train.hint_batches" || setting == "data.test" ||
-         setting == "data.group" || setting.starts_with("output.") ||
+         setting == "data.group" || setting == "data.threads" || setting.starts_with("output.") ||
          setting.starts_with("checkpoint.");
 }
 

@@ -91,7 +91,8 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& jo
                   OpenRaw(disk, job, key, files,
                           {.share = options.share,
                            .labels_required = options.labels_required,
-                           .order_seed = options.order_seed}));
+                           .order_seed = options.order_seed,
+                           .threads = job.data.threads}));
     return source;
   }
   if (job.data.sparse.has_value()) {

@@ -88,7 +88,9 @@ TEST(RawBatches, HoldEveryRecordOnceInOrderWhereverTheSharesAreCut) {
     all.offsets = {0};
     uint64_t hash = 0;
     for (uint32_t rank = 0; rank < world; ++rank) {
-      auto source = RawBatches::Open(data.disk, data.paths, data.layout, {.share = {rank, world}});
+      auto source = RawBatches::Open(
+          data.disk, data.paths, data.layout,
+          {.share = {rank, world}, .threads = static_cast<int>(1 + random.Below(3))});
       ASSERT_TRUE(source.ok()) << source.status().ToString();
       EXPECT_EQ((*source)->records_of_all(), data.labels.size());
       hash += (*source)->HashOfRest().value();
@@ -134,7 +136,7 @@ TEST(RawBatches, LargeFilesAreReadInBlocks) {
     Put(static_cast<float>(i % 2), &bytes);
     for (uint32_t k = 0; k < 1000; ++k) Put(1000 * i + k, &bytes);
   }
-  auto source = RawBatches::Open(disk, {"f"}, layout, {}).value();
+  auto source = RawBatches::Open(disk, {"f"}, layout, {.threads = 3}).value();
   Batch batch;
   ASSERT_TRUE(source->Next(600, &batch).ok());
   ASSERT_EQ(batch.keys.size(), 600'000U);
@@ -142,6 +144,22 @@ TEST(RawBatches, LargeFilesAreReadInBlocks) {
   ASSERT_TRUE(source->Next(600, &batch).ok());
   EXPECT_EQ(batch.samples, 100U);
   EXPECT_EQ(batch.keys[0], Mix64(600'000));
+}
+
+// Threads come to them in any order.
+TEST(RawBatches, OfSeveralMistakesTheFirstIsNamed) {
+  const RawLayout layout = {.slot_keys = {1000}};
+  TextDisk disk;
+  std::string& bytes = disk.files["f"];
+  for (uint32_t i = 0; i < 700; ++i) {
+    Put(i == 300 || i == 450 || i == 690 ? 5.0F : 1.0F, &bytes);
+    for (uint32_t k = 0; k < 1000; ++k) Put(k, &bytes);
+  }
+  for (const int threads : {1, 4}) {
+    auto source = RawBatches::Open(disk, {"f"}, layout, {.threads = threads}).value();
+    Batch batch;
+    EXPECT_THAT(source->Next(700, &batch).message(), HasSubstr("f: byte 1201200: expected"));
+  }
 }
 
 TEST(RawKey, CanBeUndone) {
