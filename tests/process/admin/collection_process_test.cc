@@ -450,12 +450,18 @@ TEST_F(CollectionProcess, IdsDoNotBeginAgain) {
             (std::vector<std::vector<uint64_t>>{{18446744073709551615U}}));
 }
 
-// Empty sets: more than are loaded before anybody stops it.
+// More than are loaded before anybody stops it.
+std::string ManyEmptySets() {
+  std::string lines;
+  lines.resize(30'000'000, '\n');
+  return lines;
+}
+
 TEST_F(CollectionProcess, ALoadThatIsStoppedSaysHowFarItIs) {
   EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
   Process load(ProgramPath("strata-admin"),
                {.arguments = {"--config=" + config(), "collection", "load", "baskets",
-                              Write("many.txt", std::string(30'000'000, '\n'))}});
+                              Write("many.txt", ManyEmptySets())}});
   const auto documents = [&] {
     return AdminJson({"collection", "stats"}).at("collections").at(0).at("documents").get<size_t>();
   };
@@ -493,7 +499,7 @@ TEST_F(CollectionProcess, ALoadThatFailsSaysWhatIsAcknowledged) {
 
   Process load(ProgramPath("strata-admin"),
                {.arguments = {"--config=" + config(), "--timeout=1s", "collection", "load",
-                              "baskets", Write("many.txt", std::string(30'000'000, '\n'))}});
+                              "baskets", Write("many.txt", ManyEmptySets())}});
   ASSERT_TRUE(WaitUntil([&] { return documents() > 16'384; })) << load.Errors();
   Kill(1);
   const auto end = load.Wait();
