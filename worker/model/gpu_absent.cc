@@ -6,7 +6,9 @@ namespace strata {
 namespace {
 
 Status NoCuda() {
-  return Refused("this build has no CUDA: build with STRATA_CUDA=on (./dev build --cuda=on)");
+  return NotFound(
+      "this build has no CUDA: build with STRATA_CUDA=on (./dev build --cuda=on), or compute on "
+      "the CPU with compute.device = \"cpu\"");
 }
 
 }  // namespace

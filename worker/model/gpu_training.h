@@ -33,8 +33,8 @@ struct BatchLoss {
 class GpuTraining {
  public:
   // `store` is one of strata/gpu/gpu_store.h on that GPU, and outlives the object. kNotFound: there
-  // is no such GPU or table; kInvalid: the table cannot be trained so, says why; kRefused: a build
-  // without CUDA, or no memory.
+  // is no such GPU or table, or the build has no CUDA; kInvalid: the table cannot be trained so,
+  // says why; kRefused: no memory.
   static Result<std::unique_ptr<GpuTraining>> Make(LayerGraph graph, TableStore& store,
                                                    const GpuTrainingOptions& options);
   virtual ~GpuTraining() = default;

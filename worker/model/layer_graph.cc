@@ -253,6 +253,7 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
       ShapeConcat(*layer, output);
       return {};
     case LayerKind::kInteraction: {
+      STRATA_TRY(CheckVectors(*layer));
       const uint32_t vectors = values_[layer->inputs[0]].vectors;
       if (vectors < 2) return WrongLayer(spec, "its input is one vector: expected 2 or more");
       const uint64_t used = width(0) / vectors + uint64_t{vectors} * (vectors - 1) / 2;

@@ -85,7 +85,7 @@ class Network {
 std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, int threads);
 
 // On this GPU, over a stream of its own. The same calls give the same bits on GPUs of one kind with
-// one version of cuBLAS. kRefused: a build without CUDA, or no memory; kNotFound: no such GPU.
+// one version of cuBLAS. kNotFound: a build without CUDA, or no such GPU; kRefused: no memory.
 Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu, GemmPrecision precision);
 
 // Biases and weights of kWide 0, scales 1, others uniform in +-sqrt(6 / (in + out)) (Glorot and

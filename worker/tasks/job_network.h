@@ -11,7 +11,7 @@
 namespace strata {
 
 // `threads` of this process may work on one matrix product of the CPU. kNotFound: there is no such
-// GPU; kRefused: the build has no CUDA, or the GPU no memory. The message names the setting.
+// GPU, or the build has no CUDA; kRefused: the GPU has no memory. The message names the setting.
 Result<std::unique_ptr<Network>> MakeJobNetwork(const JobConfig& job, LayerGraph graph,
                                                 int threads);
 

@@ -86,7 +86,7 @@ TEST(LayerGraph, RefusesWhatCannotBe) {
       why(Spec({{.name = "a", .kind = LayerKind::kCross, .inputs = {"dense", "embeddings"}}})),
       HasSubstr("its inputs have 2 and 12 elements"));
   EXPECT_THAT(why(Spec({{.name = "a", .kind = LayerKind::kInteraction, .inputs = {"dense"}}})),
-              HasSubstr("its input is one vector"));
+              HasSubstr("its input 'dense' is not several vectors of one length"));
   EXPECT_THAT(
       why(Spec({{.name = "a", .kind = LayerKind::kWide}, {.name = "b", .kind = LayerKind::kWide}})),
       HasSubstr("layer 'b' (wide): there is one already"));
@@ -94,9 +94,15 @@ TEST(LayerGraph, RefusesWhatCannotBe) {
               HasSubstr("layer 'a' (fm): its input 'dense' is not several vectors of one length"));
   GraphSpec uneven = Spec({{.name = "a", .kind = LayerKind::kFm, .inputs = {"embeddings"}}});
   uneven.tables = {{.name = "x", .slots = 2, .dim = 4}, {.name = "y", .slots = 2, .dim = 3}};
-  EXPECT_THAT(why(uneven), HasSubstr("its input 'embeddings' is not several vectors"));
-  uneven.layers[0].inputs = {"y"};
+  for (const LayerKind kind : {LayerKind::kFm, LayerKind::kInteraction}) {
+    uneven.layers[0].kind = kind;
+    EXPECT_THAT(why(uneven), HasSubstr("its input 'embeddings' is not several vectors"));
+  }
+  uneven.layers[0] = {.name = "a", .kind = LayerKind::kFm, .inputs = {"y"}};
   EXPECT_TRUE(LayerGraph::Make(uneven).ok());
+  uneven.tables[1].slots = 1;
+  uneven.layers[0].kind = LayerKind::kInteraction;
+  EXPECT_THAT(why(uneven), HasSubstr("its input is one vector"));
   GraphSpec large = Spec({Logit("embeddings")});
   large.tables[0].slots = 1U << 31;
   EXPECT_THAT(why(large), HasSubstr("expected at most"));
