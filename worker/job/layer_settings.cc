@@ -26,8 +26,9 @@ constexpr Setting kLayerRows[] = {
     {.key = "inputs",
      .type = SettingType::kTextList,
      .default_value = "",
-     .help = "Names of earlier layers or of tables, or embeddings (the vectors of all categorical and "
-             "bucketised features, side by side) and dense (the numeric features)."},
+     .help =
+         "Names of earlier layers or of tables, or embeddings (the vectors of all categorical and "
+         "bucketised features, side by side) and dense (the numeric features)."},
     {.key = "widths",
      .type = SettingType::kIntList,
      .default_value = "",
