@@ -520,7 +520,7 @@ void LaunchUpdates(const UpdateCall& call) {
   WithUpdate(call, [&](const auto& times, const auto& shape) {
     using Times = std::remove_cvref_t<decltype(times)>;
     const EitherGradient either(shape);
-    // What most training uses has kernels for one kind of gradients alone.
+    // The usual updates have a kernel for each kind of gradients, which spares registers.
     constexpr bool kIsUsual =
         kForm == RowForm::kFp32 || kForm == RowForm::kFp32Aligned || kForm == RowForm::kBf16Aligned;
     WithRows(call.gradients, [&](auto kind) {

@@ -27,7 +27,7 @@ Status GroupBatch::Make() {
 Status GroupBatch::Make(Combined* combined) const {
   STRATA_ASSIGN(combined->left, MakeEvent());
   STRATA_TRY(combined->counts.ReserveFor<Counts>(1));
-  // Those of tables that are not there.
+  // Counts of tables that the group does not have stay 0.
   Clear(exec_, combined->counts.as<Counts>(), sizeof(Counts));
   return {};
 }

@@ -76,7 +76,7 @@ class Tables {
     return {};
   }
 
-  // What is wrong with a table's name; "": nothing.
+  // WhyNoName says what is wrong with a table's name; "" means nothing is.
   std::string WhyNoName(const std::string& name) const {
     if (name.empty()) return "is empty: name the table";
     if (name == kDenseInput || name == kEmbeddingsInput) {

@@ -388,7 +388,7 @@ bool WithDim(size_t dim, const Run& run) {
   }
 }
 
-// As many blocks as the GPU runs at once.
+// TensorBlocks gives as many blocks as the GPU runs at once.
 template <typename Kernel>
 uint32_t TensorBlocks(const Exec& exec, Kernel kernel, size_t bytes, size_t samples) {
   int processors = 1;

@@ -33,7 +33,7 @@ class Operand {
     }
   }
   void* data() { return is_bf16_ ? static_cast<void*>(bits16_.data()) : bits32_.data(); }
-  // What is there now.
+  // Get reads the numbers that the GPU holds now.
   std::vector<float> Get() const {
     if (!is_bf16_) return bits32_.Get();
     std::vector<float> found;
@@ -82,7 +82,7 @@ TEST_F(ProductsOnGpu, AreSumsOfProductsWhicheverWayTheMatricesLie) {
   std::mt19937_64 random(3);
   for (const GemmPrecision precision :
        {GemmPrecision::kFp32, GemmPrecision::kTf32, GemmPrecision::kBf16}) {
-    // Of tf32 10 bits of a fraction count, in each factor.
+    // In tf32 only 10 bits of each factor's fraction count.
     const double error = precision == GemmPrecision::kTf32 ? 2e-2 : 1e-4;
     const auto gemm = Make(precision);
     ASSERT_NE(gemm, nullptr);

@@ -179,7 +179,7 @@ TEST_F(BagGradientsOnGpu, OfSumsAreThoseOfAllTheirKeys) {
     Check<float>(PooledType::kFloat32, {.dims = dims, .optimizer = kAdaGrad});
   }
 }
-// What is between the vectors has no effect.
+// Elements between the vectors have no effect.
 TEST_F(BagGradientsOnGpu, MayBeginAtMultiplesOfFour) {
   for (const auto& dims : Groups()) {
     Check<float>(PooledType::kFloat32, {.dims = dims, .optimizer = kAdaGrad, .in_fours = true});

@@ -151,7 +151,7 @@ TEST_F(TablesJob, LayersTakeAllTables) {
   EXPECT_EQ(unused.code(), StatusCode::kInvalid);
   EXPECT_THAT(unused.ToString(),
               HasSubstr("job.toml:31:1: table 'sites': no layer takes it: name it in the inputs"));
-  // Of features without a section there is a table as well.
+  // Features without a section have a table as well.
   EXPECT_THAT(train(kTables, logit_of("people")).ToString(),
               HasSubstr("job.toml: table 'embedding', of the features that no [[table]] names: no "
                         "layer takes it"));
