@@ -14,12 +14,15 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Seal kSeal{.kind = "strata-model",
-                     .version = kModelVersion,
-                     .what = "a model manifest",
-                     .program = "the strata-worker that saved the model"};
+constexpr Seal SealOf(uint32_t version) {
+  return {.kind = "strata-model",
+          .version = version,
+          .what = "a model manifest",
+          .program = "the strata-worker that saved the model"};
+}
 
-constexpr std::string_view kFp32 = "fp32";  // said by silence
+constexpr std::string_view kFp32 = "fp32";  // these are said by silence
+constexpr std::string_view kSum = "sum";
 
 uint64_t BlockCount(uint64_t bytes) {
   return bytes / kModelBlockBytes + (bytes % kModelBlockBytes != 0 ? 1 : 0);
@@ -131,15 +134,16 @@ std::string EncodeModelManifest(const ModelManifest& manifest) {
   if (!manifest.bottom.empty()) body["bottom"] = manifest.bottom;
   if (manifest.cross_layers != 0) body["cross_layers"] = manifest.cross_layers;
   if (manifest.cross_rank != 0) body["cross_rank"] = manifest.cross_rank;
+  if (manifest.combiner != kSum) body["combiner"] = manifest.combiner;
   if (!manifest.layers.empty()) body["layers"] = LayersOf(manifest);
   if (!manifest.tables.empty()) body["tables"] = TablesOf(manifest);
   // Names that are no UTF-8 are for people only: better a replaced letter than no model.
   const std::string text = body.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-  return SealText(kSeal, text);
+  return SealText(SealOf(manifest.combiner == kSum ? 1 : kModelVersion), text);
 }
 
 Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::string& file) {
-  STRATA_ASSIGN(const std::string_view text, UnsealText(kSeal, bytes, file));
+  STRATA_ASSIGN(const std::string_view text, UnsealText(SealOf(kModelVersion), bytes, file));
   const json body = ParseJson(text);
   ModelManifest manifest;
   Members members(body, file);
@@ -163,6 +167,7 @@ Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::str
   members.TakeOptional("bottom", &manifest.bottom);
   members.TakeOptional("cross_layers", &manifest.cross_layers);
   members.TakeOptional("cross_rank", &manifest.cross_rank);
+  members.TakeOptional("combiner", &manifest.combiner);
   const json* files = members.Array("files");
   STRATA_TRY(members.status());
   if (body.contains("layers")) {

@@ -23,7 +23,9 @@
 
 namespace strata::format {
 
-constexpr uint32_t kModelVersion = 1;
+// The newest that is read. A manifest of which version 1 can say all is written as version 1, so
+// that older builds read it; those refuse version 2, which says what they would leave out.
+constexpr uint32_t kModelVersion = 2;
 constexpr size_t kModelBlockBytes = size_t{1} << 20;
 constexpr size_t kModelManifestBytesMax = size_t{256} << 20;
 
@@ -74,6 +76,7 @@ struct ModelManifest {
   std::vector<uint32_t> bottom = {};  // what follows is left out of the text where it is empty or 0
   uint32_t cross_layers = 0;
   uint32_t cross_rank = 0;
+  std::string combiner = "sum";  // or "mean", from version 2 on: of the one table's rows of a slot
   std::vector<ModelLayer> layers = {};
   std::vector<ModelTable> tables = {};
   uint32_t slots = 0;

@@ -273,5 +273,29 @@ TEST(RawJob, MistakesSayWhatAndWhatToDo) {
   }
 }
 
+// Where no slot can have two keys, a mean would be the sum.
+TEST(CombinerOfJob, NeedsSlotsOfSeveralKeys) {
+  const auto parse = [](const std::string& data, const std::string& combiner) {
+    return ParseJob(data + "[model]\ncombiner = \"" + combiner + "\"\n", "job.toml", {});
+  };
+  const std::string raw = "[data]\nformat = \"raw\"\n";
+  for (const std::string& data :
+       {std::string("[data]\nformat = \"libffm\"\n"), std::string("[data]\nformat = \"libsvm\"\n"),
+        raw + "raw_keys = [1, 2]\n"}) {
+    const auto job = parse(data, "mean");
+    ASSERT_TRUE(job.ok()) << job.status().ToString();
+    EXPECT_EQ(job->combiner, Combiner::kMean);
+  }
+  EXPECT_THAT(parse(kCriteoJob, "mean").status().ToString(),
+              HasSubstr("job.toml:4:1: model.combiner is \"mean\", but with data.format = "
+                        "\"criteo\" each feature has one key a row: remove it"));
+  EXPECT_THAT(parse(raw + "raw_slots = 2\n", "mean").status().ToString(),
+              HasSubstr("job.toml:5:1: model.combiner is \"mean\", but each slot has one key a "
+                        "record: name the numbers of keys by data.raw_keys"));
+  EXPECT_THAT(parse(kCriteoJob, "max").status().ToString(),
+              HasSubstr("model.combiner must be one of sum, mean"));
+  EXPECT_EQ(parse(kCriteoJob, "sum")->combiner, Combiner::kSum);
+}
+
 }  // namespace
 }  // namespace strata

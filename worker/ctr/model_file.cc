@@ -149,6 +149,7 @@ format::ModelManifest ManifestOf(const SavedModel& model, std::span<const SavedR
           .bottom = model.shape.bottom,
           .cross_layers = model.shape.cross_layers,
           .cross_rank = model.shape.cross_rank,
+          .combiner = CombinerName(model.shape.combiner),
           .layers = ManifestLayers(model.shape),
           .tables = ManifestTables(model.shape, rows),
           .slots = static_cast<uint32_t>(model.shape.slots),
@@ -279,6 +280,12 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
   for (const format::ModelTable& table : manifest.tables) {
     model.shape.tables.push_back({.name = table.name, .slots = table.slots, .dim = table.dim});
   }
+  const std::optional<Combiner> combiner = CombinerOf(manifest.combiner);
+  if (!combiner.has_value()) {
+    return Invalid(fmt::format("{}: a combiner \"{}\", which this build does not have", file,
+                               manifest.combiner));
+  }
+  model.shape.combiner = *combiner;
   STRATA_TRY(ValidateModelShape(model.shape).Prefixed(file));
   const Result<InitializerKind> initializer = ParseInitializerKind(manifest.initializer);
   if (!initializer.ok()) return initializer.status().Prefixed(file);

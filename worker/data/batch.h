@@ -33,9 +33,6 @@ struct Batch {
   // Of a source that keeps rows that cannot be read: these samples, whose values are missing.
   std::vector<BadRow> bad = {};
 
-  // By what the row and the linear weight of the batch's key number `key` are multiplied.
-  float WeightOf(uint32_t key) const { return key_weights.empty() ? 1.0F : key_weights[key]; }
-
   // Makes the batch empty, of this shape. Memory is kept.
   void Start(size_t slots_now, size_t dense_width_now);
   static constexpr size_t kKeysMax = size_t{1} << 31;

@@ -240,6 +240,23 @@ Status ReadCompute(const Settings& settings, JobConfig* job) {
   return Status::Ok();
 }
 
+// Slots of columns, and those of raw records of one key each, have no two keys to be combined.
+Status ReadCombiner(const Settings& settings, JobConfig* job) {
+  job->combiner = CombinerOf(settings.Text("model.combiner")).value();  // a choice
+  if (job->combiner == Combiner::kSum || job->data.sparse.has_value()) return {};
+  if (job->data.raw.has_value()) {
+    const std::vector<uint32_t>& keys = job->data.raw->slot_keys;
+    if (std::ranges::any_of(keys, [](uint32_t count) { return count > 1; })) return {};
+    return Wrong(settings, "model.combiner",
+                 "is \"mean\", but each slot has one key a record: name the numbers of keys by "
+                 "data.raw_keys, or remove model.combiner");
+  }
+  return Wrong(settings, "model.combiner",
+               fmt::format("is \"mean\", but with data.format = \"{}\" each feature has one key a "
+                           "row: remove it",
+                           settings.Text("data.format")));
+}
+
 Status ReadModel(const Settings& settings, JobConfig* job) {
   const std::string& kind = settings.Text("model.kind");
   for (const Setting& row : JobSettingsTable().settings) {
@@ -251,6 +268,7 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
   }
   job->model = ModelKindOf(kind).value();  // the setting's choices are these
   STRATA_TRY(ReadWidths(settings, job));
+  STRATA_TRY(ReadCombiner(settings, job));
   job->dropout = FloatOf(settings, "model.dropout");
   job->l2 = FloatOf(settings, "model.l2");
   STRATA_ASSIGN(job->sparse_optimizer, ReadOptimizer(settings, "sparse"));

@@ -65,7 +65,8 @@ struct JobConfig {
   std::vector<uint32_t> bottom;  // and of those over the numeric features alone
   uint32_t cross_layers = 0;
   uint32_t cross_rank = 0;
-  std::vector<LayerSpec> layers;  // of ModelKind::kLayers
+  Combiner combiner = Combiner::kSum;  // of a model of one table
+  std::vector<LayerSpec> layers;       // of ModelKind::kLayers
   // Of the slots, from the first to the last; empty: all in one, without a name.
   std::vector<GraphTable> tables;
   float dropout = 0;  // share of hidden units dropped while training

@@ -157,6 +157,10 @@ constexpr Setting kJobRows[] = {
            "file names by [[layer]]; or boosted trees, whose settings are in [gbdt]."),
     Row("model.embedding_dim", kInt, "8", "Factors of each key. Unused by logistic regression.", 1,
         RowSchema::kDimMax - 1),
+    Choice("model.combiner", "sum|mean", "sum",
+           "What becomes of the rows of a slot that has several keys, of libffm, libsvm and raw: "
+           "their sum, or that divided by the number of keys. Of fm, deepfm and the others with "
+           "single weights it is of those as well."),
     Row("model.hidden", kIntList, "64,32",
         "Widths of the hidden layers, of all but logistic and fm. In dlrm and dcn_v2 they come "
         "after the vectors have met.",

@@ -9,6 +9,7 @@
 #include "kernels/dense/layer_norm.h"
 #include "kernels/dense/linear.h"
 #include "kernels/sparse/pooling.h"
+#include "worker/model/key_weights.h"
 
 namespace strata {
 namespace {
@@ -85,6 +86,7 @@ void CpuBackend::Set(const LayerGraph& graph, const NetworkInput& input,
   graph_ = &graph;
   input_ = &input;
   gradients_ = gradients;
+  key_weights_ = NetworkKeyWeights(graph, input.batch, &combined_);
 }
 
 void CpuBackend::Pool(const Columns& embeddings) const {
@@ -92,7 +94,7 @@ void CpuBackend::Pool(const Columns& embeddings) const {
   for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
     const Columns to = VectorsOf(*graph_, table, embeddings);
     PoolForward(kCpu, PoolOf(*graph_, table, batch, to.stride), batch.offsets, input_->unique.index,
-                RowsOf(table), All(batch.samples, to), batch.key_weights);
+                RowsOf(table), All(batch.samples, to), key_weights_);
   }
 }
 
@@ -102,7 +104,7 @@ void CpuBackend::PoolBack(const Columns& dembeddings) const {
     const Columns from = VectorsOf(*graph_, table, dembeddings);
     PoolBackward(kCpu, PoolOf(*graph_, table, batch, from.stride), batch.offsets,
                  input_->unique.index, All(batch.samples, from), RowGradientsOf(table),
-                 batch.key_weights);
+                 key_weights_);
   }
 }
 
@@ -321,7 +323,7 @@ void CpuBackend::Wide(size_t samples, const LayerParameters& parameters, const C
     const std::span<const float> rows = RowsOf(table);
     const size_t row_dim = graph_->row_dim(table);
     ForEachKey(*graph_, table, batch, there, [&](size_t i, uint32_t k) {
-      y.data[i * y.stride] += batch.WeightOf(k) * rows[input_->unique.index[k] * row_dim];
+      y.data[i * y.stride] += WeightOf(k) * rows[input_->unique.index[k] * row_dim];
     });
   }
   for (size_t i = 0; i < there; ++i) {
@@ -339,7 +341,7 @@ void CpuBackend::WideBack(size_t /*samples*/, const LayerParameters& parameters,
     const std::span<float> rows = RowGradientsOf(table);
     const size_t row_dim = graph_->row_dim(table);
     ForEachKey(*graph_, table, batch, batch.samples, [&](size_t i, uint32_t k) {
-      rows[input_->unique.index[k] * row_dim] += batch.WeightOf(k) * dy.data[i * dy.stride];
+      rows[input_->unique.index[k] * row_dim] += WeightOf(k) * dy.data[i * dy.stride];
     });
   }
   for (size_t i = 0; i < batch.samples; ++i) {

@@ -127,6 +127,7 @@ class CpuBackend {
   void WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy) const;
 
  private:
+  float WeightOf(uint32_t key) const { return key_weights_.empty() ? 1.0F : key_weights_[key]; }
   std::span<const float> Weights(const ParameterRange& range) const {
     return input_->parameters.subspan(range.at, range.count);
   }
@@ -143,6 +144,8 @@ class CpuBackend {
   const LayerGraph* graph_ = nullptr;
   const NetworkInput* input_ = nullptr;
   const NetworkGradients* gradients_ = nullptr;
+  std::span<const float> key_weights_;  // NetworkKeyWeights
+  std::vector<float> combined_;
   MatMul matmul_;
   std::vector<float> scratch_;
   std::vector<float> scratch2_;

@@ -51,7 +51,7 @@ GpuBatch::~GpuBatch() {
 }
 
 // All arrays lie in one block, so that they are few copies.
-Status GpuBatch::Bring(const Batch& batch) {
+Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights) {
   const bool is_plain = HasKeyABag(batch, threads_);
   size_t bytes = 0;
   const auto place = [&](size_t array_bytes) {
@@ -62,7 +62,7 @@ Status GpuBatch::Bring(const Batch& batch) {
   const auto bytes_of = [](const auto& array) { return std::as_bytes(std::span(array)).size(); };
   const size_t keys_at = place(bytes_of(batch.keys));
   const size_t offsets_at = place(is_plain ? 0 : bytes_of(batch.offsets));
-  const size_t key_weights_at = place(bytes_of(batch.key_weights));
+  const size_t key_weights_at = place(bytes_of(key_weights));
   const size_t dense_at = place(bytes_of(batch.dense));
   const size_t labels_at = place(bytes_of(batch.labels));
   const size_t weights_at = place(bytes_of(batch.weights));
@@ -85,8 +85,10 @@ Status GpuBatch::Bring(const Batch& batch) {
         "a batch to the GPU"));
     sent = end;
   };
-  const auto put = [&]<typename T>(const std::vector<T>& array, size_t at) {
-    const auto from = std::as_bytes(std::span(array));
+  const auto put = [&](const auto& array, size_t at) {
+    const std::span all(array);
+    using T = typename decltype(all)::element_type;
+    const auto from = std::as_bytes(all);
     Copy(staging + at, from, threads_);
     if (from.size() > kPieceBytes) send_up_to(at + from.size());
     return reinterpret_cast<const T*>(memory + at);
@@ -96,7 +98,7 @@ Status GpuBatch::Bring(const Batch& batch) {
   key_count_ = batch.keys.size();
   keys_ = put(batch.keys, keys_at);
   offsets_ = is_plain ? nullptr : put(batch.offsets, offsets_at);
-  key_weights_ = batch.key_weights.empty() ? nullptr : put(batch.key_weights, key_weights_at);
+  key_weights_ = key_weights.empty() ? nullptr : put(key_weights, key_weights_at);
   dense_ = put(batch.dense, dense_at);
   labels_ = put(batch.labels, labels_at);
   weights_ = put(batch.weights, weights_at);

@@ -29,9 +29,10 @@ class GpuBatch {
   // Once, before all else.
   Status Make();
 
-  // Begins to bring it, once what was enqueued with the batch before it is through. `batch` may
-  // change when this returns. kRefused: the GPU has no memory for it.
-  Status Bring(const Batch& batch);
+  // Begins to bring it, once what was enqueued with the batch before it is through. `key_weights`
+  // by key take the place of the batch's; empty: all are 1. Both may change when this returns.
+  // kRefused: the GPU has no memory for it.
+  Status Bring(const Batch& batch, std::span<const float> key_weights);
   // What is enqueued from here on, on the stream of `exec`, comes after the copies.
   void Begin() const;
   // The event after which all of it is there.

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/gpu_calls.cuh"
 #include "worker/model/gpu_backend.h"
+#include "worker/model/key_weights.h"
 #include "worker/model/network.h"
 #include "worker/model/pass_checks.h"
 
@@ -48,6 +50,7 @@ class GpuNetwork final : public Network {
   const Exec exec_;  // its stream is the network's own
   const std::unique_ptr<WorkPool> threads_;
   GpuBatch batch_;
+  std::vector<float> combined_;  // of NetworkKeyWeights
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
 };
@@ -96,7 +99,7 @@ Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
   CheckInput(graph_, input);
   const size_t samples = std::max(batch.samples, samples_min);
   backend_.SetParameters(input.parameters);
-  STRATA_TRY(batch_.Bring(batch));
+  STRATA_TRY(batch_.Bring(batch, NetworkKeyWeights(graph_, batch, &combined_)));
   batch_.Begin();
   STRATA_TRY(backend_.SetBatch(batch_, samples));
   STRATA_TRY(backend_.SetRows(batch, input.unique, input.rows));

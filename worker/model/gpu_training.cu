@@ -124,7 +124,8 @@ Status LocalGpuTraining::ForwardRows() {
                            .out = out.data,
                            .stride = out.stride,
                            .slots = static_cast<uint32_t>(batch.slots()),
-                           .vector_stride = row_stride};
+                           .vector_stride = row_stride,
+                           .combiner = graph_.spec().tables[0].combiner};
   STRATA_TRY(group_->Forward(BagBatch{batch.keys(), {&bags, 1}, type(), batch.copied()}));
   if (rows_.pooled.data == nullptr) return {};
   if (graph_.has_key_weights()) {
@@ -161,7 +162,7 @@ Status LocalGpuTraining::Bring(const Batch& batch) {
   const DeviceScope device(exec_.ordinal);
   STRATA_CHECK(batch.samples > 0);
   CheckBatch(graph_, batch);
-  return batches_[1 - current_].Bring(batch);
+  return batches_[1 - current_].Bring(batch, batch.key_weights);
 }
 
 Status LocalGpuTraining::Begin(const Regularisation& regularisation) {

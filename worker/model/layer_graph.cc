@@ -87,6 +87,15 @@ std::string LayerKindNames(std::string_view between) {
   return fmt::format("{}", fmt::join(names, between));
 }
 
+const char* CombinerName(Combiner combiner) { return combiner == Combiner::kMean ? "mean" : "sum"; }
+
+std::optional<Combiner> CombinerOf(std::string_view name) {
+  for (const Combiner combiner : {Combiner::kSum, Combiner::kMean}) {
+    if (name == CombinerName(combiner)) return combiner;
+  }
+  return std::nullopt;
+}
+
 Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
   LayerGraph graph;
   graph.spec_ = std::move(spec);
@@ -462,7 +471,8 @@ std::string LayerGraph::ToText() const {
   for (size_t table = 0; table < spec_.tables.size(); ++table) {
     const GraphTable& its = spec_.tables[table];
     line(its.name, "table", its.slots * its.dim, 0,
-         fmt::format("{} slots of {}, rows of {}", its.slots, its.dim, row_dim(table)));
+         fmt::format("{} slots of {}, rows of {}{}", its.slots, its.dim, row_dim(table),
+                     its.combiner == Combiner::kMean ? ", mean of a slot's rows" : ""));
   }
   for (const GraphLayer& layer : layers_) {
     line(layer.spec.name, LayerKindName(layer.spec.kind), WidthOf(layer.output),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/dense/activation.h"
+#include "strata/combiner.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -34,7 +35,8 @@ enum class LayerKind : uint8_t {
   // x is P vectors of D elements. y = the sum of <v_s, v_t> over all s < t (Rendle, ICDM 2010).
   kFm,
   // y = b + the sum of the single weights of the sample's keys, each times its value in the data,
-  // + <w, dense features>.
+  // + <w, dense features>. Of a table with a mean it is the mean of each slot's weights that
+  // counts.
   kWide,
   // y = the sum of the inputs, from the first to the last.
   kAdd,
@@ -77,16 +79,21 @@ struct LayerSpec {
   }
 };
 
+const char* CombinerName(Combiner combiner);  // "sum", "mean"
+std::optional<Combiner> CombinerOf(std::string_view name);
+
 // Slots whose keys are rows of one table.
 struct GraphTable {
   std::string name = {};  // layers take its vectors by this name; "": by kEmbeddingsInput alone
   uint32_t slots = 0;
-  uint32_t dim = 0;        // elements of a slot's vector
-  std::string place = {};  // where people wrote it, for messages: "job.toml:12"
+  uint32_t dim = 0;                    // elements of a slot's vector
+  Combiner combiner = Combiner::kSum;  // of the rows of a slot's keys, single weights included
+  std::string place = {};              // where people wrote it, for messages: "job.toml:12"
 
   // Whether both are the same table, wherever they were written.
   friend bool operator==(const GraphTable& a, const GraphTable& b) {
-    return std::tie(a.name, a.slots, a.dim) == std::tie(b.name, b.slots, b.dim);
+    return std::tie(a.name, a.slots, a.dim, a.combiner) ==
+           std::tie(b.name, b.slots, b.dim, b.combiner);
   }
 };
 

@@ -188,6 +188,10 @@ Status WrongTable(const GraphTable& table, const std::string& why) {
 Status ValidateTables(const ModelShape& shape) {
   const char* const name = ModelKindName(shape.kind);
   if (shape.tables.empty()) return {};
+  if (shape.combiner != Combiner::kSum) {
+    return Invalid(
+        fmt::format("a {} model with tables and a combiner of its own: each table has one", name));
+  }
   if (!WidthsOf(shape.kind).embedding_dim) {
     return Invalid(fmt::format("a {} model with tables: it has no vectors", name));
   }
@@ -283,7 +287,9 @@ size_t CrossWidthOf(const ModelShape& shape) {
 
 std::vector<GraphTable> TablesOf(const ModelShape& shape) {
   if (!shape.tables.empty()) return shape.tables;
-  return {{.slots = static_cast<uint32_t>(shape.slots), .dim = shape.embedding_dim}};
+  return {{.slots = static_cast<uint32_t>(shape.slots),
+           .dim = shape.embedding_dim,
+           .combiner = shape.combiner}};
 }
 
 LayerGraph GraphOf(const ModelShape& shape) {

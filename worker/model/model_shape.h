@@ -24,6 +24,7 @@ struct ModelShape {
   std::vector<LayerSpec> layers = {};  // of kLayers
   // Of the slots, from the first to the last. Empty: one table, whose vectors have embedding_dim.
   std::vector<GraphTable> tables = {};
+  Combiner combiner = Combiner::kSum;  // of that one table; kSum where there are others
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };

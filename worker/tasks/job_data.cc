@@ -307,7 +307,8 @@ Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<Feature
                    .cross_layers = job.cross_layers,
                    .cross_rank = job.cross_rank,
                    .layers = job.layers,
-                   .tables = job.tables};
+                   .tables = job.tables,
+                   .combiner = job.combiner};
   const auto rank = job.origins.find("model.cross_rank");
   if (job.model == ModelKind::kDcnV2 && rank == job.origins.end()) {
     shape.cross_rank =

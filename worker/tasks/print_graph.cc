@@ -71,6 +71,9 @@ std::string ToJson(const JobConfig& job, const LayerGraph& graph) {
 std::string Sections(const JobConfig& job, const LayerGraph& graph) {
   std::string text = "[model]\nkind = \"layers\"\n";
   if (job.embedding_dim > 0) text += fmt::format("embedding_dim = {}\n", job.embedding_dim);
+  if (job.combiner != Combiner::kSum) {
+    text += fmt::format("combiner = \"{}\"\n", CombinerName(job.combiner));
+  }
   if (job.dropout > 0) text += fmt::format("dropout = {}\n", job.dropout);
   return text + "\n" + LayersToToml(graph.spec().layers);
 }

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <span>
 
+#include "strata/combiner.h"
 #include "strata/row.h"
 
 namespace strata {
 
 constexpr uint32_t kPoolTablesMax = 64;  // of a group
 
-enum class Combiner : uint8_t { kSum, kMean };  // of an empty bag: zeros
 enum class PooledType : uint8_t { kFloat32, kBFloat16, kFloat16 };
 
 // The bags of one table in a batch. Device memory.

@@ -34,6 +34,7 @@ ModelManifest Example() {
       .bottom = {16, 8},
       .cross_layers = 2,
       .cross_rank = 4,
+      .combiner = "mean",
       .layers =
           {{.name = "left", .kind = "slice", .inputs = {"embeddings"}, .width = 8, .begin = 4},
            {.name = "logit",
@@ -67,6 +68,16 @@ TEST(ModelManifest, ComesBackAsItWas) {
   EXPECT_EQ(EncodeModelManifest(decoded.value()), EncodeModelManifest(manifest));
 }
 
+// Older builds read what version 1 says all of, and refuse what they would leave out.
+TEST(ModelManifest, TheVersionIsTheOldestThatSaysAll) {
+  ModelManifest manifest = Example();
+  EXPECT_THAT(EncodeModelManifest(manifest), testing::StartsWith("strata-model 2 "));
+  manifest.combiner = "sum";
+  const std::string first = EncodeModelManifest(manifest);
+  EXPECT_THAT(first, testing::StartsWith("strata-model 1 "));
+  EXPECT_THAT(first, testing::Not(HasSubstr("combiner")));
+}
+
 TEST(ModelManifest, EveryTruncationAndEveryExtraByteIsSeen) {
   const std::string whole = EncodeModelManifest(Example());
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
@@ -93,7 +104,7 @@ TEST(ModelManifest, ANewerVersionSaysBothVersions) {
   const auto decoded = DecodeModelManifest(whole, "folder/manifest");
   EXPECT_EQ(decoded.status().code(), StatusCode::kInvalid);
   EXPECT_THAT(decoded.status().message(),
-              HasSubstr("folder/manifest: format version 27 is newer than 1"));
+              HasSubstr("folder/manifest: format version 27 is newer than 2"));
 }
 
 // Bodies with a right checksum whose content is wrong: what a program that writes our format badly
@@ -105,7 +116,7 @@ TEST(ModelManifest, BodiesThatAreSealedButWrong) {
     char digest[17];
     std::snprintf(digest, sizeof(digest), "%016llx",
                   static_cast<unsigned long long>(Hash64(std::string_view(text))));
-    return "strata-model 1 " + std::to_string(text.size()) + " " + digest + "\n" + text;
+    return "strata-model 2 " + std::to_string(text.size()) + " " + digest + "\n" + text;
   };
   ASSERT_TRUE(DecodeModelManifest(seal(body), "m").ok());
   const auto with = [&](const std::string& from, const std::string& to) {

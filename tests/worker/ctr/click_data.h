@@ -53,11 +53,13 @@ inline std::vector<ClickSample> XorData(size_t samples, uint64_t seed) {
   return data;
 }
 
-// Samples begin, begin + 1, ... end - 1 in order.
+// Samples begin, begin + 1, ... end - 1 in order. The keys of a sample are those of as many slots,
+// or of one each keys_a_slot of them.
 class VectorSource final : public BatchSource {
  public:
-  VectorSource(const std::vector<ClickSample>& data, size_t begin, size_t end)
-      : data_(data), begin_(begin), end_(end), next_(begin) {}
+  VectorSource(const std::vector<ClickSample>& data, size_t begin, size_t end,
+               size_t keys_a_slot = 1)
+      : data_(data), begin_(begin), end_(end), keys_a_slot_(keys_a_slot), next_(begin) {}
 
   Status Rewind(uint64_t /*epoch*/) override {
     next_ = begin_;
@@ -66,13 +68,14 @@ class VectorSource final : public BatchSource {
 
   Status Next(size_t samples_max, Batch* batch) override {
     *batch = {};
-    batch->slots = data_[0].keys.size();
+    batch->slots = data_[0].keys.size() / keys_a_slot_;
     batch->dense_width = data_[0].dense.size();
     batch->offsets = {0};
     for (; batch->samples < samples_max && next_ < end_; ++batch->samples, ++next_) {
       const ClickSample& sample = data_[next_];
       for (const Key key : sample.keys) {
         batch->keys.push_back(key);
+        if (batch->keys.size() % keys_a_slot_ != 0) continue;
         batch->offsets.push_back(static_cast<uint32_t>(batch->keys.size()));
       }
       batch->dense.insert(batch->dense.end(), sample.dense.begin(), sample.dense.end());
@@ -92,6 +95,7 @@ class VectorSource final : public BatchSource {
   const std::vector<ClickSample>& data_;
   size_t begin_;
   size_t end_;
+  size_t keys_a_slot_;
   size_t next_;
 };
 

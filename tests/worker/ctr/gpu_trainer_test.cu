@@ -166,6 +166,24 @@ TEST_F(GpuTrainerTest, LearnsWhatTheCpuLearns) {
   }
 }
 
+// The rows' own pooling divides on the GPU, and weights of keys do on the CPU.
+TEST_F(GpuTrainerTest, LearnsMeansAsTheCpuDoes) {
+  const auto data = ClickData(1'000, 3);
+  const VectorSource source(data, 0, data.size(), /*keys_a_slot=*/3);
+  for (ModelShape shape : {ModelShape{ModelKind::kLogistic, 0, {}, 1, 2},
+                           ModelShape{ModelKind::kWideDeep, 4, {8}, 1, 2},
+                           ModelShape{ModelKind::kDcn, 4, {8}, 1, 2, {}, 1}}) {
+    SCOPED_TRACE(ModelKindName(shape.kind));
+    const GpuRecipe of_sums{.shape = shape};
+    shape.combiner = Combiner::kMean;
+    const GpuRecipe recipe{.shape = shape};
+    const GpuRun expected = OnCpu(recipe, source);
+    const auto store = Store(recipe);
+    ExpectAlike(OnGpu(recipe, *store, source), expected, 2e-4);
+    EXPECT_GT(std::abs(OnCpu(of_sums, source).losses.back() - expected.losses.back()), 2e-3);
+  }
+}
+
 TEST_F(GpuTrainerTest, RepeatsToTheBitAndResumesWhereItStood) {
   const auto data = ClickData(1'000, 5);
   const VectorSource source(data, 0, data.size());

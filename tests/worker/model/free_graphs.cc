@@ -124,6 +124,11 @@ ModelShape FixedOverTables() {
   return shape;
 }
 
+ModelShape WithMean(ModelShape shape) {
+  shape.combiner = Combiner::kMean;
+  return shape;
+}
+
 // The parts of the logit by layers that otherwise stand within a network.
 ModelShape WithLogitParts() {
   return Shape({Linear("a", "dense", 1),
@@ -144,6 +149,15 @@ std::vector<ModelShape> FreeGraphs() {
   return {WithActivations(), WithSlices(), WithProducts(), WithLayerNorm(), WithLogitParts()};
 }
 
-std::vector<ModelShape> GraphsOfTables() { return {WithTables(), FixedOverTables()}; }
+std::vector<ModelShape> GraphsOfMeans() {
+  return {WithMean(WithLayerNorm()), WithMean({ModelKind::kLogistic, 0, {}, 4, 1}),
+          WithMean({ModelKind::kFm, 3, {}, 3, 1}), WithMean({ModelKind::kDeepFm, 4, {5}, 4, 2})};
+}
+
+std::vector<ModelShape> GraphsOfTables() {
+  ModelShape of_both = WithTables();
+  of_both.tables[1].combiner = Combiner::kMean;
+  return {WithTables(), FixedOverTables(), std::move(of_both)};
+}
 
 }  // namespace strata

@@ -9,7 +9,9 @@
 namespace strata {
 
 std::vector<ModelShape> FreeGraphs();
-// The same over several tables of rows.
+// Some whose slots have the mean of their keys' rows, single weights included.
+std::vector<ModelShape> GraphsOfMeans();
+// Some over several tables of rows.
 std::vector<ModelShape> GraphsOfTables();
 
 }  // namespace strata

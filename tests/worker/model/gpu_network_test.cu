@@ -34,6 +34,7 @@ std::vector<ModelShape> GpuShapes() {
       {ModelKind::kDcnV2, 3, {6, 4}, 3, 2, {}, 2, 4},
       {ModelKind::kDcnV2, 8, {16}, 3, 2, {8}, 3, 5},
   };
+  for (ModelShape& shape : GraphsOfMeans()) shapes.push_back(std::move(shape));
   for (ModelShape& shape : FreeGraphs()) shapes.push_back(std::move(shape));
   return shapes;
 }

@@ -8,6 +8,7 @@
 
 #include "tests/worker/model/free_graphs.h"
 #include "tests/worker/model/reference_graph.h"
+#include "worker/model/key_weights.h"
 #include "worker/model/model_shape.h"
 #include "worker/model/network.h"
 
@@ -34,6 +35,7 @@ std::vector<ModelShape> FixedShapes() {
 std::vector<ModelShape> AllShapes() {
   std::vector<ModelShape> all = FixedShapes();
   for (ModelShape& shape : FreeGraphs()) all.push_back(std::move(shape));
+  for (ModelShape& shape : GraphsOfMeans()) all.push_back(std::move(shape));
   for (ModelShape& shape : GraphsOfTables()) all.push_back(std::move(shape));
   return all;
 }
@@ -85,6 +87,53 @@ TEST(Graphs, GradientsAgreeWithCentralDifferences) {
     check(&example.rows, rows);
     check(&example.parameters, parameters);
   }
+}
+
+// A batch of two slots and one sample of the keys a, b, c and of none, with these weights.
+struct BagsOfThreeAndNone {
+  Batch batch{.samples = 1,
+              .slots = 2,
+              .offsets = {0, 3, 3},
+              .keys = {5, 6, 7},
+              .key_weights = {0.5F, 1.0F, 3.0F},
+              .dense = {},
+              .labels = {1},
+              .weights = {1}};
+  UniqueKeys unique;
+  std::vector<float> rows = {1, 2, 4, 8, 16, 32};  // a single weight and a vector of 1 each
+};
+
+// Worked out by hand: (0.5 x 1 + 4 + 3 x 16) / 3 of the weights, (0.5 x 2 + 8 + 3 x 32) / 3 of the
+// vectors. A slot without keys is 0, and a slot of one key is what the sum gives, to the bit.
+TEST(Means, AreThoseOfKeysTimesTheirWeights) {
+  BagsOfThreeAndNone bags;
+  ModelShape shape{ModelKind::kWideDeep, 1, {1}, 2, 0};
+  shape.combiner = Combiner::kMean;
+  const LayerGraph graph = GraphOf(shape);
+  FindUniqueKeys(bags.batch, graph.table_slots(), &bags.unique);
+  // The bias; W and b of the hidden layer, which takes both slots; W and b of the next.
+  std::vector<float> parameters = {0.25F, 2, 64, 0, 1, 0};
+  ASSERT_EQ(parameters.size(), graph.parameters());
+  const auto network = MakeCpuNetwork(graph, 1);
+  std::vector<float> rows(bags.rows.size());
+  std::vector<float> gradients(parameters.size());
+  std::vector<float> logits(1);
+  const NetworkInput input{bags.batch, bags.unique, bags.rows, parameters};
+  ASSERT_TRUE(network->Train(input, {}, {rows, gradients, logits}).ok());
+  EXPECT_FLOAT_EQ(logits[0], 0.25F + 52.5F / 3 + 2 * 105.0F / 3);
+  // d is the loss's slope at the logit, and 2 the weight between a vector and the logit.
+  const float d = gradients[0];
+  const float expected[] = {d / 6, d / 3, d / 3, 2 * d / 3, d, 2 * d};
+  for (size_t i = 0; i < rows.size(); ++i) EXPECT_FLOAT_EQ(rows[i], expected[i]) << i;
+
+  const GraphExample example(GraphOf({ModelKind::kFm, 3, {}, 3, 1}).spec(), 50, 5);
+  std::vector<float> scratch;
+  EXPECT_TRUE(
+      NetworkKeyWeights(GraphOf({ModelKind::kFm, 3, {}, 3, 1}), example.batch, &scratch).empty());
+  bags.batch.offsets = {0, 1, 2};
+  bags.batch.keys = {5, 6};
+  bags.batch.key_weights = {};
+  EXPECT_TRUE(NetworkKeyWeights(graph, bags.batch, &scratch).empty()) << "no bag has two keys";
 }
 
 // A pass leaves nothing behind for the next one.

@@ -255,23 +255,25 @@ GraphExample::RowOfKey GraphExample::Row(size_t slot, uint32_t key) const {
   }
 }
 
-size_t GraphExample::DimOf(size_t slot) const {
+const GraphTable& GraphExample::TableOf(size_t slot) const {
   size_t table = 0;
   for (; slot >= spec.tables[table].slots; ++table) slot -= spec.tables[table].slots;
-  return spec.tables[table].dim;
+  return spec.tables[table];
 }
 
-double GraphExample::KeyWeight(uint32_t key) const {
-  return batch.key_weights.empty() ? 1 : batch.key_weights[key];
+double GraphExample::KeyWeight(size_t bag, uint32_t key) const {
+  const double weight = batch.key_weights.empty() ? 1 : batch.key_weights[key];
+  if (TableOf(bag % batch.slots).combiner == Combiner::kSum) return weight;
+  return weight / (batch.offsets[bag + 1] - batch.offsets[bag]);
 }
 
 Vector GraphExample::Embeddings(size_t sample) const {
   Vector all;
   for (size_t s = 0; s < batch.slots; ++s) {
-    Vector sum(DimOf(s));
+    Vector sum(TableOf(s).dim);
     const size_t at = sample * batch.slots + s;
     for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
-      for (size_t d = 0; d < sum.size(); ++d) sum[d] += KeyWeight(k) * Row(s, k).vector[d];
+      for (size_t d = 0; d < sum.size(); ++d) sum[d] += KeyWeight(at, k) * Row(s, k).vector[d];
     }
     all.insert(all.end(), sum.begin(), sum.end());
   }
@@ -285,7 +287,7 @@ double GraphExample::Wide(size_t sample, const Vector& biased) const {
   for (size_t s = 0; s < batch.slots; ++s) {
     const size_t at = sample * batch.slots + s;
     for (uint32_t k = batch.offsets[at]; k < batch.offsets[at + 1]; ++k) {
-      sum += KeyWeight(k) * Row(s, k).numbers[0];
+      sum += KeyWeight(at, k) * Row(s, k).numbers[0];
     }
   }
   return sum;

@@ -31,7 +31,8 @@ struct GraphExample {
   double Loss(double l2) const;
 
  private:
-  double KeyWeight(uint32_t key) const;
+  // By what the row of a key of the slot is multiplied.
+  double KeyWeight(size_t bag, uint32_t key) const;
   std::vector<double> Embeddings(size_t sample) const;
   // `biased` is the bias, then the weights of dense features.
   double Wide(size_t sample, const std::vector<double>& biased) const;
@@ -43,7 +44,7 @@ struct GraphExample {
     size_t dim;
   };
   RowOfKey Row(size_t slot, uint32_t key) const;
-  size_t DimOf(size_t slot) const;
+  const GraphTable& TableOf(size_t slot) const;
   bool has_key_weights() const;
 };
 

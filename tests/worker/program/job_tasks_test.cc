@@ -93,6 +93,80 @@ class JobTasks : public testing::Test {
     return lines;
   }
 
+  std::vector<double> PredictedNumbers() const {
+    std::vector<double> numbers;
+    for (const std::string& line : Predictions()) {
+      numbers.push_back(std::stod(line.substr(line.find(',') + 1)));
+    }
+    return numbers;
+  }
+
+  // In a process of its own, without servers.
+  Result<TaskResult> RunAlone(Task task, const std::vector<std::string>& overrides) {
+    STRATA_ASSIGN(const JobConfig job,
+                  ParseJob(job_text_, folder_.File("job.toml"), overrides, TaskName(task)));
+    return RunJobAlone(task, job);
+  }
+
+  void ExpectLogisticByHand(bool is_mean) {
+    struct Row {
+      int label;
+      std::map<std::string, double> values;
+    };
+    const std::vector<Row> rows = {{1, {{"a", 0.5}, {"b", -2}}},
+                                   {0, {{"b", 1}, {"c", 3}}},
+                                   {1, {{"a", 0.25}, {"c", 0.125}}},
+                                   {0, {{"a", 1}, {"b", 1.5}, {"c", -1}}}};
+    std::string text;
+    for (const Row& row : rows) {
+      text += std::to_string(row.label);
+      for (const auto& [name, value] : row.values) text += fmt::format(" 0:{}:{}", name, value);
+      text += '\n';
+    }
+    double bias = 0;
+    std::map<std::string, double> weights;
+    const auto keys_of = [&](const Row& row) {
+      return is_mean ? static_cast<double>(row.values.size()) : 1.0;
+    };
+    const auto predict = [&](const Row& row) {
+      double logit = bias;
+      for (const auto& [name, value] : row.values) logit += weights[name] * value / keys_of(row);
+      return 1 / (1 + std::exp(-logit));
+    };
+    for (int step = 0; step < 3; ++step) {
+      double of_bias = 0;
+      std::map<std::string, double> gradient;
+      for (const Row& row : rows) {
+        const double error = (predict(row) - row.label) / static_cast<double>(rows.size());
+        of_bias += error;
+        for (const auto& [name, value] : row.values) gradient[name] += error * value / keys_of(row);
+      }
+      bias -= 0.25 * of_bias;
+      for (const auto& [name, change] : gradient) weights[name] -= 0.5 * change;
+    }
+
+    job_text_ = WithData("format = \"libffm\"\n");
+    WriteWholeFile(folder_.File("train.csv"), text);
+    WriteWholeFile(folder_.File("test.csv"), text);
+    const std::vector<std::string> descent = {
+        is_mean ? "model.combiner=mean" : "model.combiner=sum",
+        "model.kind=logistic",
+        "train.batch_size=4",
+        "train.epochs=3",
+        "sparse.optimizer=sgd",
+        "sparse.learning_rate=0.5",
+        "dense.optimizer=sgd",
+        "dense.learning_rate=0.25"};
+    const Outcome trained = Run(Task::kTrain, 1, descent);
+    ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
+    ASSERT_TRUE(Run(Task::kPredict, 1, {"model.kind=logistic"}).status.ok());
+    const std::vector<std::string> lines = Predictions();
+    ASSERT_EQ(lines.size(), rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_NEAR(std::stod(lines[i].substr(lines[i].find(',') + 1)), predict(rows[i]), 1e-6);
+    }
+  }
+
   TempFolder folder_;
   std::string job_text_ = kJob;
 
@@ -193,56 +267,85 @@ TEST_F(JobTasks, SparseRowsGiveTheModelOfTheSameRowsAsCsv) {
   EXPECT_THAT(unknown.status.message(), HasSubstr("test.csv:1: field 4 is not among the 2 fields"));
 }
 
-// Logistic regression by hand: three steps of gradient descent, each over all rows.
+// Logistic regression by hand: three steps of gradient descent, each over all rows. A mean divides
+// what a row's values add to the logit by their number.
 TEST_F(JobTasks, ValuesOfSparseRowsAreThoseOfTheModel) {
-  struct Row {
-    int label;
-    std::map<std::string, double> values;
-  };
-  const std::vector<Row> rows = {{1, {{"a", 0.5}, {"b", -2}}},
-                                 {0, {{"b", 1}, {"c", 3}}},
-                                 {1, {{"a", 0.25}, {"c", 0.125}}},
-                                 {0, {{"a", 1}, {"b", 1.5}, {"c", -1}}}};
-  std::string text;
-  for (const Row& row : rows) {
-    text += std::to_string(row.label);
-    for (const auto& [name, value] : row.values) text += fmt::format(" 0:{}:{}", name, value);
-    text += '\n';
+  for (const std::string combiner : {"sum", "mean"}) {
+    SCOPED_TRACE(combiner);
+    ExpectLogisticByHand(combiner == "mean");
   }
-  double bias = 0;
-  std::map<std::string, double> weights;
-  const auto predict = [&](const Row& row) {
-    double logit = bias;
-    for (const auto& [name, value] : row.values) logit += weights[name] * value;
-    return 1 / (1 + std::exp(-logit));
-  };
-  for (int step = 0; step < 3; ++step) {
-    double of_bias = 0;
-    std::map<std::string, double> gradient;
-    for (const Row& row : rows) {
-      const double error = (predict(row) - row.label) / static_cast<double>(rows.size());
-      of_bias += error;
-      for (const auto& [name, value] : row.values) gradient[name] += error * value;
-    }
-    bias -= 0.25 * of_bias;
-    for (const auto& [name, change] : gradient) weights[name] -= 0.5 * change;
-  }
+}
 
-  job_text_ = WithData("format = \"libffm\"\n");
-  WriteWholeFile(folder_.File("train.csv"), text);
-  WriteWholeFile(folder_.File("test.csv"), text);
-  const std::vector<std::string> descent = {"model.kind=logistic",      "train.batch_size=4",
-                                            "train.epochs=3",           "sparse.optimizer=sgd",
-                                            "sparse.learning_rate=0.5", "dense.optimizer=sgd",
-                                            "dense.learning_rate=0.25"};
-  const Outcome trained = Run(Task::kTrain, 1, descent);
-  ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
-  ASSERT_TRUE(Run(Task::kPredict, 1, {"model.kind=logistic"}).status.ok());
-  const std::vector<std::string> lines = Predictions();
-  ASSERT_EQ(lines.size(), rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_NEAR(std::stod(lines[i].substr(lines[i].find(',') + 1)), predict(rows[i]), 1e-6);
+// Rows of libffm with 0 to 4 values of each of two fields, by whose means labels go.
+std::string BagsInLibffm(size_t rows, uint64_t seed) {
+  Random random(seed);
+  std::string text;
+  for (size_t row = 0; row < rows; ++row) {
+    std::string values;
+    double score = 0;
+    for (int field = 1; field <= 2; ++field) {
+      const uint64_t keys = random.Below(5);
+      for (uint64_t n = 0; n < keys; ++n) {
+        const uint64_t key = random.Below(12);
+        values += fmt::format(" {}:k{}:1", field, key);
+        score += (key % 2 == 0 ? 1.0 : -1.0) / static_cast<double>(keys);
+      }
+    }
+    if (row == 0) values += " 1:k0:1 2:k0:1";  // so that every data set has both fields
+    text += fmt::format("{}{}\n", score > 0 ? 1 : 0, values);
   }
+  return text;
+}
+
+TEST_F(JobTasks, MeansAreTrainedSavedAndPredicted) {
+  job_text_ = WithData("format = \"libffm\"\n");
+  WriteWholeFile(folder_.File("train.csv"), BagsInLibffm(400, 3));
+  WriteWholeFile(folder_.File("test.csv"), BagsInLibffm(150, 4));
+  // Each step is over all rows, so that any number of workers takes the same steps.
+  const std::vector<std::string> mean = {"model.combiner=mean",   "train.batch_size=1200",
+                                         "train.epochs=4",        "train.shuffle_rows=0",
+                                         "sparse.optimizer=sgd",  "dense.optimizer=sgd",
+                                         "sparse.learning_rate=1"};
+  const Outcome alone = Run(Task::kTrain, 1, mean);
+  ASSERT_TRUE(alone.status.ok()) << alone.status.ToString();
+  EXPECT_EQ(LoadModel(RealDisk(), folder_.File("model"))->model.shape.combiner, Combiner::kMean);
+  const Outcome evaluated = Run(Task::kEvaluate, 1);  // what the model holds need not be said again
+  ASSERT_TRUE(evaluated.status.ok()) << evaluated.status.ToString();
+  EXPECT_EQ(evaluated.result.metrics->auc, alone.result.metrics->auc);
+  EXPECT_EQ(evaluated.result.metrics->logloss, alone.result.metrics->logloss);
+  ASSERT_TRUE(Run(Task::kPredict, 1, {"model.combiner=mean"}).status.ok());
+  const std::vector<double> expected = PredictedNumbers();
+
+  std::vector<std::string> again = mean;
+  again.insert(again.end(), {"checkpoint.every_steps=1", "output.model=" + folder_.File("again"),
+                             "checkpoint.folder=" + folder_.File("checkpoints")});
+  again[2] = "train.epochs=2";
+  ASSERT_TRUE(Run(Task::kTrain, 1, again).status.ok());
+  again[2] = "train.epochs=4";
+  const Result<TaskResult> resumed = RunAlone(Task::kTrain, again);
+  ASSERT_TRUE(resumed.ok()) << resumed.status().ToString();
+  EXPECT_TRUE(resumed->resumed_from.has_value());
+  EXPECT_EQ(ReadWholeFile(folder_.File("again/dense-2.bin")),
+            ReadWholeFile(folder_.File("model/dense-1.bin")));
+  again[0] = "model.combiner=sum";
+  EXPECT_THAT(RunAlone(Task::kTrain, again).status().ToString(),
+              HasSubstr("of this job has 'model.combiner = \"mean\"', the job now"));
+
+  const Outcome refused = Run(Task::kEvaluate, 1, {"model.combiner=sum"});
+  EXPECT_EQ(refused.status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(refused.status.message(), HasSubstr("command line: model.combiner = sum, but the"));
+  EXPECT_THAT(refused.status.message(), HasSubstr("was trained with mean"));
+
+  ASSERT_TRUE(Run(Task::kTrain, 3, mean).status.ok());
+  ASSERT_TRUE(Run(Task::kPredict, 3).status.ok());
+  const std::vector<double> of_three = PredictedNumbers();
+  ASSERT_EQ(of_three.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(of_three[i], expected[i], 1e-5) << i;
+  std::vector<std::string> sum = mean;
+  sum[0] = "model.combiner=sum";
+  ASSERT_TRUE(Run(Task::kTrain, 1, sum).status.ok());
+  ASSERT_TRUE(Run(Task::kPredict, 1).status.ok());
+  EXPECT_NE(PredictedNumbers(), expected);
 }
 
 TEST_F(JobTasks, BadRowsAboveTheShareStillEndAPrediction) {
