@@ -10,6 +10,7 @@ namespace strata {
 namespace {
 
 SettingValue DefaultOf(const Setting& row) {
+  if (IsOptional(row)) return {};
   std::string_view text = row.default_value;
   // "As it would be written in the file": a text may stand in quotes.
   const bool textual = row.type == SettingType::kText || row.type == SettingType::kChoice;
@@ -52,6 +53,13 @@ Settings::Impl::Entry& Settings::Impl::Find(std::string_view key,
   const bool typed = types.size() == 0 || std::ranges::count(types, row->type) != 0;
   STRATA_CHECK_MSG(typed, fmt::format("'{}' asked for by another type", key));
   return EntryOf(*row);
+}
+
+bool IsOptional(const Setting& row) {
+  const SettingType type = row.type;
+  const bool has_empty = type == SettingType::kText || type == SettingType::kTextList ||
+                         type == SettingType::kTextOrList || type == SettingType::kIntList;
+  return row.default_value.empty() && !has_empty;
 }
 
 Settings::Settings(const SettingsTable& table) : impl_(std::make_unique<Impl>(table)) {}

@@ -35,7 +35,8 @@ enum class SettingType : uint8_t {
 struct Setting {
   std::string_view key = {};  // "server.lanes": section and key of the file; "" section: top level
   SettingType type = SettingType::kText;
-  // As it would be written in the file; "" for an empty text or list.
+  // As it would be written in the file; "" for an empty text or list. A number or choice with "" is
+  // optional: it has no default and is asked for only where it is set.
   std::string_view default_value = {};
   std::string_view help = {};  // one or more full sentences, with the unit
   double min = -1e308;
@@ -46,17 +47,21 @@ struct Setting {
   bool in_file = true;         // false: flag only (--rank, --config)
 };
 
-// An array of tables in the file, [[column]] for instance. Its rows have keys without the section.
-struct RepeatedSection {
-  std::string_view name = {};
-  std::string_view help = {};
-  std::span<const Setting> settings = {};
-};
+// Whether it is a number or choice without a default.
+bool IsOptional(const Setting& row);
 
 // A key that people look for in vain, for it is known elsewhere: what its error says.
 struct RefusedKey {
   std::string_view key = {};
   std::string_view why = {};  // "is ... : remove it"
+};
+
+// An array of tables in the file, [[column]] for instance. Its rows have keys without the section.
+struct RepeatedSection {
+  std::string_view name = {};
+  std::string_view help = {};
+  std::span<const Setting> settings = {};
+  std::span<const RefusedKey> refused = {};
 };
 
 struct SettingsTable {

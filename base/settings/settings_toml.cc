@@ -177,7 +177,7 @@ struct Settings::Impl::TomlLoader {
     std::vector<Settings>& elements = target.repeated[name];
     elements.clear();  // a file's list replaces the one before, as its values do
     for (const toml::node& element : *array) {
-      Settings settings(SettingsTable{target.table.title, section->settings, {}, {}});
+      Settings settings(SettingsTable{target.table.title, section->settings, {}, section->refused});
       settings.impl_->where = Place(element.source());
       LoadSection(*element.as_table(), "", name + ".", *settings.impl_);
       elements.push_back(std::move(settings));

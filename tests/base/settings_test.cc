@@ -17,8 +17,11 @@ constexpr Setting kColumnRows[] = {
      .help = "How.",
      .choices = "numeric|categorical"},
     {.key = "bins", .type = SettingType::kIntList, .help = "Edges.", .min = 0},
+    {.key = "scale", .type = SettingType::kFloat, .help = "Optional.", .min = 0},
 };
-constexpr RepeatedSection kRepeated[] = {{"column", "A column of the data.", kColumnRows}};
+constexpr RefusedKey kColumnRefused[] = {{"width", "is a matter of bins: remove it"}};
+constexpr RepeatedSection kRepeated[] = {
+    {"column", "A column of the data.", kColumnRows, kColumnRefused}};
 constexpr Setting kRows[] = {
     {.key = "name", .default_value = "strata", .help = "The name of it all."},
     {.key = "server.lanes",
@@ -134,6 +137,20 @@ TEST(SettingsTest, RepeatedSectionsKeepOrderAndPlace) {
   EXPECT_EQ(columns[1].Text("type"), "categorical");
   EXPECT_EQ(columns[1].Where(), "job.toml:4:1");
   EXPECT_EQ(columns[1].Origin("type"), "job.toml:6:1");
+}
+
+TEST(SettingsTest, AnElementMayHaveKeysWithoutADefaultAndRefuseOthers) {
+  Settings settings(kTable);
+  ASSERT_TRUE(settings.LoadToml("[[column]]\n[[column]]\nscale = 0.5\n", "job.toml").ok());
+  const std::vector<Settings>& columns = settings.Repeated("column");
+  EXPECT_FALSE(columns[0].IsSet("scale"));
+  EXPECT_EQ(columns[1].Float("scale"), 0.5);
+  EXPECT_TRUE(IsOptional(kColumnRows[std::size(kColumnRows) - 1]));
+  EXPECT_FALSE(IsOptional(kColumnRows[0]));
+  EXPECT_THAT(settings.LoadToml("[[column]]\nscale = -1\n", "job.toml").ToString(),
+              HasSubstr("job.toml:2:1: column.scale must be a number of at least 0"));
+  EXPECT_THAT(settings.LoadToml("[[column]]\nwidth = 1\n", "job.toml").ToString(),
+              HasSubstr("job.toml:2:1: width is a matter of bins: remove it"));
 }
 
 TEST(SettingsTest, UnknownNamesAreErrorsWithTheNearest) {

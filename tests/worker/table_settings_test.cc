@@ -72,6 +72,73 @@ features = ["friend", "user"]
                                        GraphTable{.name = "embedding", .slots = 1, .dim = 4}));
 }
 
+// What a section says is its table's, and the rest is that of [sparse].
+TEST(TableSettings, ATableMayHaveAnOptimizerOfItsOwn) {
+  const auto job = Parse(std::string(kFriend) + R"([[table]]
+name = "ages"
+features = ["age"]
+optimizer = "sgd"
+learning_rate = 0.5
+[[table]]
+name = "sites"
+features = ["site"]
+learning_rate = 0.25
+warmup_steps = 7
+)",
+                         {"sparse.optimizer=adam", "sparse.beta1=0.75", "sparse.clip_norm=2",
+                          "sparse.state_type=fp16"});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  const OptimizerSpec ages{
+      .kind = OptimizerKind::kSgd, .learning_rate = 0.5F, .clip_norm = 2.0F};  // and no beta1
+  const OptimizerSpec sites{.kind = OptimizerKind::kAdam,
+                            .learning_rate = 0.25F,
+                            .beta1 = 0.75F,
+                            .clip_norm = 2.0F,
+                            .warmup_steps = 7};
+  EXPECT_THAT(job->table_optimizers, ElementsAre(ages, sites, job->sparse_optimizer));
+  EXPECT_EQ(job->sparse_optimizer.beta1, 0.75F);
+
+  std::vector<std::string> listed;
+  for (const JobSetting& setting : job->settings) {
+    if (!setting.name.starts_with("table[")) continue;
+    listed.push_back(setting.name + " = " + setting.value);
+  }
+  EXPECT_THAT(listed, ElementsAre("table[1].name = \"ages\"", "table[1].features = [\"age\"]",
+                                  "table[1].dim = 0", "table[1].optimizer = \"sgd\"",
+                                  "table[1].learning_rate = 0.5", "table[2].name = \"sites\"",
+                                  "table[2].features = [\"site\"]", "table[2].dim = 0",
+                                  "table[2].learning_rate = 0.25", "table[2].warmup_steps = 7"))
+      << "what is not set is not told, so that jobs without it stay what they were";
+}
+
+TEST(TableSettings, WhatAnOptimizerCannotBe) {
+  const auto why = [](const std::string& line, const std::vector<std::string>& overrides = {}) {
+    return Parse("[[table]]\nname = \"a\"\nfeatures = [\"site\"]\n" + line + "\n" + kFriend,
+                 overrides)
+        .status()
+        .ToString();
+  };
+  EXPECT_THAT(why("optimizer = \"adagra\""), HasSubstr("job.toml:18:1: table.optimizer must be one "
+                                                       "of sgd, momentum, "));
+  EXPECT_THAT(why("beta1 = 0.5"), HasSubstr("job.toml:18:1: table.beta1 has no effect on optimizer "
+                                            "adagrad (it is for adam and lazy_adam): remove it"));
+  EXPECT_THAT(why("decay_power = 3"),
+              HasSubstr("job.toml:18:1: table.decay_power has no effect without decay_steps"));
+  EXPECT_THAT(why("learning_rate = 0"),
+              HasSubstr("job.toml:18:1: table.learning_rate: expected a number above 0"));
+  EXPECT_THAT(why("learning_rate = -1"), HasSubstr("table.learning_rate must be a number from 0"));
+  EXPECT_THAT(
+      why("learning_rate = 0.01", {"sparse.decay_steps=5", "sparse.end_learning_rate=0.02"}),
+      HasSubstr("job.toml:15:1: table.end_learning_rate: expected at most learning_rate"));
+  EXPECT_THAT(why("learning_rat = 1"), HasSubstr("did you mean 'table.learning_rate'?"));
+  EXPECT_THAT(why("placement = \"gpu\""),
+              HasSubstr("job.toml:18:1: placement is one of all tables: remove it and set "
+                        "sparse.placement"));
+  EXPECT_THAT(why("optimizer = \"sgd\"", {"sparse.optimizer=sgd", "sparse.state_type=fp16"}),
+              HasSubstr("sparse.state_type has no effect on optimizer sgd"));
+  EXPECT_EQ(why("optimizer = \"adam\"", {"sparse.optimizer=sgd", "sparse.state_type=fp16"}), "OK");
+}
+
 // Each mistake has words of its own.
 TEST(TableSettings, WhatKeysOfCannotName) {
   const auto why = [](const std::string& source, const std::vector<std::string>& overrides = {},

@@ -13,6 +13,7 @@
 #include "worker/job/data_settings.h"
 #include "worker/job/job_files.h"
 #include "worker/job/layer_settings.h"
+#include "worker/job/optimizer_settings.h"
 #include "worker/job/table_settings.h"
 #include "worker/job/tree_settings.h"
 #include "worker/job/wrong_setting.h"
@@ -94,6 +95,7 @@ void ListSettings(const Settings& settings, JobConfig* job) {
     for (const Settings& element : settings.Repeated(section.name)) {
       ++number;
       for (const Setting& row : section.settings) {
+        if (IsOptional(row) && !element.IsSet(row.key)) continue;
         job->settings.push_back(
             {fmt::format("{}[{}].{}", section.name, number, row.key), ValueText(element, row)});
       }
@@ -113,30 +115,6 @@ float FloatOf(const Settings& settings, std::string_view key) {
 
 uint32_t CountOf(const Settings& settings, std::string_view key) {
   return static_cast<uint32_t>(settings.Int(key));
-}
-
-Result<OptimizerSpec> ReadOptimizer(const Settings& settings, const std::string& section) {
-  OptimizerSpec spec;
-  STRATA_ASSIGN(spec.kind, ParseOptimizerKind(settings.Text(section + ".optimizer")));
-  for (const OptimizerField& field : OptimizerFields()) {
-    const std::string key = fmt::format("{}.{}", section, field.name);
-    if (field.real != nullptr) {
-      spec.*field.real = FloatOf(settings, key);
-    } else {
-      spec.*field.steps = static_cast<uint64_t>(settings.Int(key));
-    }
-  }
-  for (const OptimizerField& field : OptimizerFields()) {
-    const std::string key = fmt::format("{}.{}", section, field.name);
-    if (!settings.IsSet(key)) continue;
-    if (!field.is_used(spec)) {
-      return Wrong(settings, key,
-                   fmt::format("has no effect {}: remove it", field.WhyUnused(spec)));
-    }
-    STRATA_TRY(field.Validate(spec).Prefixed(key).Prefixed(settings.Origin(key)));
-  }
-  STRATA_TRY(ValidateOptimizer(spec, section).Prefixed(settings.Where()));
-  return spec;
 }
 
 std::vector<uint32_t> WidthList(const Settings& settings, std::string_view key) {
@@ -278,13 +256,18 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
   STRATA_ASSIGN(job->sparse_ack, ParseAckLevel(settings.Text("sparse.ack")));
   STRATA_ASSIGN(job->sparse_value_type, ParseElementType(settings.Text("sparse.value_type")));
   STRATA_ASSIGN(job->sparse_state_type, ParseElementType(settings.Text("sparse.state_type")));
-  const OptimizerKind sparse = job->sparse_optimizer.kind;
-  if (settings.IsSet("sparse.state_type") && !HasState(sparse)) {
-    return Wrong(settings, "sparse.state_type",
-                 fmt::format("has no effect {}: remove it", WhyStateless(sparse)));
-  }
   STRATA_ASSIGN(job->dense_optimizer, ReadOptimizer(settings, "dense"));
   return Status::Ok();
+}
+
+// Of all tables, as each may have its own rule.
+Status CheckStateType(const Settings& settings, const JobConfig& job) {
+  const auto has_state = [](const OptimizerSpec& spec) { return HasState(spec.kind); };
+  const bool is_used = job.tables.empty() ? has_state(job.sparse_optimizer)
+                                          : std::ranges::any_of(job.table_optimizers, has_state);
+  if (!settings.IsSet("sparse.state_type") || is_used) return {};
+  return Wrong(settings, "sparse.state_type",
+               fmt::format("has no effect {}: remove it", WhyStateless(job.sparse_optimizer.kind)));
 }
 
 Status ReadEvaluations(const Settings& settings, JobConfig* job) {
@@ -354,6 +337,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   STRATA_TRY(ReadModel(settings, &job));
   STRATA_TRY(ReadCompute(settings, &job));
   STRATA_TRY(ReadTables(settings, &job));
+  STRATA_TRY(CheckStateType(settings, job));
   job.batch_size = CountOf(settings, "train.batch_size");
   job.epochs = CountOf(settings, "train.epochs");
   job.shuffle_rows = CountOf(settings, "train.shuffle_rows");

@@ -69,8 +69,9 @@ struct JobConfig {
   std::vector<LayerSpec> layers;       // of ModelKind::kLayers
   // Of the slots, from the first to the last; empty: all in one, without a name.
   std::vector<GraphTable> tables;
-  float dropout = 0;  // share of hidden units dropped while training
-  float l2 = 0;       // penalty: the loss gains l2 / 2 * the sum of squares
+  std::vector<OptimizerSpec> table_optimizers;  // of `tables`, one each
+  float dropout = 0;                            // share of hidden units dropped while training
+  float l2 = 0;  // penalty: the loss gains l2 / 2 * the sum of squares
 
   OptimizerSpec sparse_optimizer;
   InitializerSpec sparse_initializer;

@@ -2,6 +2,7 @@
 #include "storage/optimizer_fields.h"
 #include "worker/job/job.h"
 #include "worker/job/layer_settings.h"
+#include "worker/job/optimizer_settings.h"
 #include "worker/job/table_settings.h"
 #include "worker/job/tree_settings.h"
 
@@ -315,12 +316,18 @@ const SettingsTable& JobSettingsTable() {
     all.insert(all.end(), TreeSettings().begin(), TreeSettings().end());
     return all;
   }();
+  static const std::vector<Setting> table_rows = [] {
+    std::vector<Setting> all(TableSettingRows().begin(), TableSettingRows().end());
+    const std::span<const Setting> of_optimizer = TableOptimizerRows(kJobRows);
+    all.insert(all.end(), of_optimizer.begin(), of_optimizer.end());
+    return all;
+  }();
   static const RepeatedSection sections[] = {
       {"feature", "Inputs of the model, in order. A column may serve several kinds.", kFeatureRows},
       {"table",
        "Rows of some features, with vectors of their own length. Features that no table names are "
        "in one called embedding. Without a table, all features are in one.",
-       TableSettingRows()},
+       table_rows, RefusedTableKeys()},
       {"layer",
        "Of model.kind = \"layers\": the layers of the network. The last one gives the logit.",
        LayerSettingRows()}};

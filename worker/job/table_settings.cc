@@ -10,6 +10,7 @@
 
 #include "base/settings/settings.h"
 #include "storage/row_schema.h"
+#include "worker/job/optimizer_settings.h"
 #include "worker/job/wrong_setting.h"
 #include "worker/model/model_shape.h"
 
@@ -37,6 +38,11 @@ constexpr Setting kTableRows[] = {
      .min = 0,
      .max = RowSchema::kDimMax - 1},
 };
+
+constexpr RefusedKey kRefused[] = {
+    {.key = "placement",
+     .why = "is one of all tables: remove it and set sparse.placement. A GPU holds the rows of a "
+            "model of one table, so that several are on servers or in this process"}};
 
 bool IsSlot(const FeatureSpec& feature) { return feature.kind != FeatureKind::kNumeric; }
 
@@ -72,7 +78,10 @@ class Tables {
     for (const std::string& column : section.TextList("features")) {
       STRATA_TRY(Take(section, column, &table));
     }
+    STRATA_ASSIGN(const OptimizerSpec optimizer,
+                  ReadTableOptimizer(section, job_.sparse_optimizer));
     job_.tables.push_back(std::move(table));
+    job_.table_optimizers.push_back(optimizer);
     return {};
   }
 
@@ -136,7 +145,9 @@ class Tables {
       if (!IsSlot(feature) || table_of_.contains(feature.column)) continue;
       ++rest.slots;
     }
-    if (rest.slots > 0) job_.tables.push_back(std::move(rest));
+    if (rest.slots == 0) return;
+    job_.tables.push_back(std::move(rest));
+    job_.table_optimizers.push_back(job_.sparse_optimizer);
   }
 
   // Columns of no section are in the last table.
@@ -175,6 +186,7 @@ class Tables {
 }  // namespace
 
 std::span<const Setting> TableSettingRows() { return kTableRows; }
+std::span<const RefusedKey> RefusedTableKeys() { return kRefused; }
 
 Status ReadTables(const Settings& settings, JobConfig* job) {
   const std::vector<Settings>& sections = settings.Repeated("table");

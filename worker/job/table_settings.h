@@ -9,11 +9,14 @@
 
 namespace strata {
 
-// The keys of a [[table]].
+// The keys of a [[table]] but for those of its optimizer (TableOptimizerRows).
 std::span<const Setting> TableSettingRows();
+// What other keys people may look for there.
+std::span<const RefusedKey> RefusedTableKeys();
 
-// Fills JobConfig::tables, and puts the features of a table side by side; the job's features and
-// embedding_dim are there already. kInvalid: file:line, and what cannot be.
+// Fills JobConfig::tables and table_optimizers, and puts the features of a table side by side; the
+// job's features, embedding_dim and sparse_optimizer are there already. kInvalid: file:line, and
+// what cannot be.
 Status ReadTables(const Settings& settings, JobConfig* job);
 
 }  // namespace strata

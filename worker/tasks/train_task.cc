@@ -73,9 +73,11 @@ std::vector<TableSpec> JobTables(const JobConfig& job, const ModelShape& shape) 
   const std::string prefix = shape.tables.empty() ? job.name + ".embedding" : job.name;
   std::vector<TableSpec> tables;
   for (const std::string& name : TableNames(shape, prefix)) {
+    const OptimizerSpec& optimizer =
+        job.tables.empty() ? job.sparse_optimizer : job.table_optimizers[tables.size()];
     tables.push_back({.name = name,
                       .dim = graph.row_dim(tables.size()),
-                      .optimizer = job.sparse_optimizer,
+                      .optimizer = optimizer,
                       .initializer = InitializerOf(shape, job.sparse_initializer),
                       .seed = job.seed,
                       .ack = job.sparse_ack,

@@ -166,6 +166,49 @@ TEST_F(TablesJob, LayersTakeAllTables) {
       << "which takes the single weights of all keys";
 }
 
+// A table with a rule of its own is trained as one whose job has that rule, and no other one is
+// changed: the model of each table is that of a job of one step, where no table sees another.
+TEST_F(TablesJob, EachTableHasItsOwnRule) {
+  const std::vector<std::string> one_step = {"model.kind=wide_deep", "train.batch_size=300",
+                                             "train.epochs=1", "sparse.learning_rate=0.5"};
+  const auto tables_of = [&](const std::string& tables, const std::string& sparse) {
+    std::vector<std::string> overrides = one_step;
+    overrides.push_back("sparse.optimizer=" + sparse);
+    EXPECT_TRUE(Run(Task::kTrain, tables, overrides).ok());
+    return Model().tables;
+  };
+  const auto of_sgd = tables_of(kTables, "sgd");
+  const auto of_ftrl = tables_of(kTables, "ftrl");
+  ASSERT_EQ(of_sgd.size(), 2U);
+  EXPECT_NE(of_sgd[0].values, of_ftrl[0].values);
+  EXPECT_NE(of_sgd[1].values, of_ftrl[1].values);
+  const auto mixed = tables_of(std::string(kTables) + "optimizer = \"ftrl\"\n", "sgd");
+  EXPECT_EQ(mixed[0].keys, of_ftrl[0].keys);
+  EXPECT_EQ(mixed[0].values, of_ftrl[0].values);
+  EXPECT_EQ(mixed[1].values, of_sgd[1].values);
+  const auto slower = tables_of(std::string(kTables) + "learning_rate = 0.25\n", "sgd");
+  EXPECT_NE(slower[0].values, of_sgd[0].values);
+  EXPECT_EQ(slower[1].values, of_sgd[1].values);
+}
+
+TEST_F(TablesJob, AnotherRuleOfATableIsAnotherJob) {
+  const auto train = [&](const std::string& more, const std::string& epochs) {
+    return Run(Task::kTrain, kTables + more,
+               {"checkpoint.every_steps=4", "checkpoint.folder=" + folder_.File("checkpoints"),
+                "train.epochs=" + epochs});
+  };
+  const std::string adam = "optimizer = \"adam\"\nlearning_rate = 0.01\n";
+  ASSERT_TRUE(train(adam, "2").ok());
+  EXPECT_THAT(train("optimizer = \"adam\"\nlearning_rate = 0.02\n", "3").status().ToString(),
+              HasSubstr("has 'table[1].learning_rate = 0.01', the job now "
+                        "'table[1].learning_rate = 0.02'"));
+  EXPECT_THAT(train("", "3").status().ToString(),
+              HasSubstr("has 'table[1].optimizer = \"adam\"', the job now "));
+  const auto resumed = train(adam, "3");
+  ASSERT_TRUE(resumed.ok()) << resumed.status().ToString();
+  EXPECT_TRUE(resumed->resumed_from.has_value());
+}
+
 TEST_F(TablesJob, ResumesAllItsTables) {
   const std::string tables = std::string(kTables) + "dim = 7\n";
   const std::vector<std::string> unbroken = {"model.kind=dcn", "train.shuffle_rows=0"};
