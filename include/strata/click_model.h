@@ -75,6 +75,9 @@ struct ClickMetrics {
   double auc = 0;          // area under the ROC curve, ties half; NaN without both labels
   double logloss = 0;      // weighted mean
   double calibration = 0;  // mean prediction / mean label; NaN without clicks
+  // Mean squared error of a model that was trained with model.loss = "mse", of which the others are
+  // NaN; NaN of all others.
+  double mse = 0;
 };
 
 // A trained model. Immutable and thread-safe.

@@ -23,6 +23,7 @@ constexpr Seal SealOf(uint32_t version) {
 
 constexpr std::string_view kFp32 = "fp32";  // these are said by silence
 constexpr std::string_view kSum = "sum";
+constexpr std::string_view kLogloss = "logloss";
 
 uint64_t BlockCount(uint64_t bytes) {
   return bytes / kModelBlockBytes + (bytes % kModelBlockBytes != 0 ? 1 : 0);
@@ -135,11 +136,13 @@ std::string EncodeModelManifest(const ModelManifest& manifest) {
   if (manifest.cross_layers != 0) body["cross_layers"] = manifest.cross_layers;
   if (manifest.cross_rank != 0) body["cross_rank"] = manifest.cross_rank;
   if (manifest.combiner != kSum) body["combiner"] = manifest.combiner;
+  if (manifest.loss != kLogloss) body["loss"] = manifest.loss;
   if (!manifest.layers.empty()) body["layers"] = LayersOf(manifest);
   if (!manifest.tables.empty()) body["tables"] = TablesOf(manifest);
   // Names that are no UTF-8 are for people only: better a replaced letter than no model.
   const std::string text = body.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-  return SealText(SealOf(manifest.combiner == kSum ? 1 : kModelVersion), text);
+  const bool is_plain = manifest.combiner == kSum && manifest.loss == kLogloss;
+  return SealText(SealOf(is_plain ? 1 : kModelVersion), text);
 }
 
 Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::string& file) {
@@ -168,6 +171,7 @@ Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::str
   members.TakeOptional("cross_layers", &manifest.cross_layers);
   members.TakeOptional("cross_rank", &manifest.cross_rank);
   members.TakeOptional("combiner", &manifest.combiner);
+  members.TakeOptional("loss", &manifest.loss);
   const json* files = members.Array("files");
   STRATA_TRY(members.status());
   if (body.contains("layers")) {

@@ -77,6 +77,7 @@ struct ModelManifest {
   uint32_t cross_layers = 0;
   uint32_t cross_rank = 0;
   std::string combiner = "sum";  // or "mean", from version 2 on: of the one table's rows of a slot
+  std::string loss = "logloss";  // or "mse", from version 2 on: of labels that are numbers
   std::vector<ModelLayer> layers = {};
   std::vector<ModelTable> tables = {};
   uint32_t slots = 0;

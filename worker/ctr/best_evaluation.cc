@@ -14,12 +14,14 @@ const char* BestByName(BestBy by) {
       return "logloss";
     case BestBy::kGauc:
       return "gauc";
+    case BestBy::kMse:
+      return "mse";
   }
   return "";
 }
 
 std::optional<BestBy> BestByOf(std::string_view name) {
-  for (const BestBy by : {BestBy::kAuc, BestBy::kLogloss, BestBy::kGauc}) {
+  for (const BestBy by : {BestBy::kAuc, BestBy::kLogloss, BestBy::kGauc, BestBy::kMse}) {
     if (name == BestByName(by)) return by;
   }
   return std::nullopt;
@@ -33,6 +35,8 @@ double ScoreOf(const Metrics& metrics, BestBy by) {
       return -metrics.logloss;
     case BestBy::kGauc:
       return metrics.gauc;
+    case BestBy::kMse:
+      return -metrics.mse;
   }
   return 0;
 }
@@ -44,9 +48,9 @@ Result<bool> BestEvaluation::Add(const ClickEvaluation& evaluation) {
         "train.best_by = \"{}\" cannot be computed of the {} samples of data.test: expected rows "
         "that weigh more than 0{}",
         BestByName(by_), evaluation.metrics.samples,
-        by_ == BestBy::kLogloss ? ""
-        : by_ == BestBy::kAuc   ? ", of both labels; or use train.best_by = \"logloss\""
-                                : ", of both labels in one group; or use another train.best_by"));
+        by_ == BestBy::kLogloss || by_ == BestBy::kMse ? ""
+        : by_ == BestBy::kAuc ? ", of both labels; or use train.best_by = \"logloss\""
+                              : ", of both labels in one group; or use another train.best_by"));
   }
   const bool is_best = !state_.has_value() ||
                        state_->best.metrics.samples != evaluation.metrics.samples ||

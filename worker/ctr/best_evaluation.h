@@ -12,9 +12,9 @@
 namespace strata {
 
 // The metric that says which of two evaluations is better: a larger AUC or mean of the groups'
-// AUCs, or a smaller logloss.
-enum class BestBy : uint8_t { kAuc, kLogloss, kGauc };
-const char* BestByName(BestBy by);  // "auc", "logloss", "gauc"
+// AUCs, or a smaller logloss or mean squared error.
+enum class BestBy : uint8_t { kAuc, kLogloss, kGauc, kMse };
+const char* BestByName(BestBy by);  // "auc", "logloss", "gauc", "mse"
 std::optional<BestBy> BestByOf(std::string_view name);
 
 // Larger is better, whatever the metric.

@@ -163,6 +163,13 @@ Status Diverged(uint64_t step, double loss, const std::string& mine, Group* grou
 }
 
 std::string FarFromBaseRate(const Metrics& metrics, const std::string& what) {
+  if (metrics.base_mse > 0 && metrics.mse > kFarFromBaseRate * metrics.base_mse) {
+    return fmt::format(
+        "{} has an MSE of {:.4g}, far above {:.4g}, that of always predicting the labels' mean: "
+        "training diverged, or was too short to learn; for the former use smaller learning rates "
+        "or clip_norm of [sparse] and [dense]",
+        what, metrics.mse, metrics.base_mse);
+  }
   // Labels of one class have a base of 0, of which every model is far.
   const bool is_far = metrics.base_logloss > 0 &&
                       metrics.logloss > kFarFromBaseRate * metrics.base_logloss;  // not of NaN

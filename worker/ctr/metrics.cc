@@ -95,9 +95,52 @@ double Entropy(double share) {
   return part(share) + part(1 - share);
 }
 
+// Samples are sorted, so that sums do not depend on their order before.
+void AddSquaredErrors(std::span<const ScoredSample> samples, Metrics* metrics) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  metrics->auc = metrics->logloss = metrics->calibration = none;
+  double weights = 0;
+  double labels = 0;
+  double squares = 0;
+  for (const ScoredSample& sample : samples) {
+    const double error = double{sample.logit} - sample.label;
+    weights += sample.weight;
+    labels += double{sample.weight} * sample.label;
+    squares += sample.weight * error * error;
+  }
+  if (!(weights > 0)) return;
+  const double mean = labels / weights;
+  double deviations = 0;
+  for (const ScoredSample& sample : samples) {
+    deviations += sample.weight * (sample.label - mean) * (sample.label - mean);
+  }
+  metrics->mse = squares / weights;
+  metrics->base_mse = deviations / weights;
+}
+
+void AddLogloss(std::span<const ScoredSample> samples, Metrics* metrics) {
+  metrics->auc = AreaUnderCurve(samples);
+  double weights = 0;
+  double loss = 0;
+  double predictions = 0;
+  double labels = 0;
+  for (const ScoredSample& sample : samples) {
+    const double weight = sample.weight;
+    weights += weight;
+    loss += weight * CrossEntropy(sample.logit, sample.label);
+    predictions += weight * math::Sigmoid(double{sample.logit});
+    labels += weight * sample.label;
+  }
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  metrics->logloss = weights > 0 ? loss / weights : none;
+  metrics->base_logloss = weights > 0 ? Entropy(labels / weights) : none;
+  metrics->calibration = labels > 0 ? predictions / labels : none;
+}
+
 }  // namespace
 
 std::string WhyNoAuc(const Metrics& metrics) {
+  if (metrics.loss == LossKind::kMse) return "";
   if (!std::isnan(metrics.auc)) return "";
   if (std::isnan(metrics.logloss)) return "no row has a weight above 0";
   return fmt::format("all labels are {}, and an AUC compares rows of both",
@@ -108,29 +151,25 @@ std::string MetricText(double value, int digits) {
   return std::isnan(value) ? "none" : fmt::format("{:.{}f}", value, digits);
 }
 
-Metrics ComputeMetrics(std::vector<ScoredSample>* samples) {
+std::string SquaredErrorText(const Metrics& metrics) {
+  if (std::isnan(metrics.mse)) return "RMSE none, MSE none";
+  return fmt::format("RMSE {:.6g}, MSE {:.6g}", std::sqrt(metrics.mse), metrics.mse);
+}
+
+Metrics ComputeMetrics(std::vector<ScoredSample>* samples, LossKind loss) {
   std::ranges::sort(*samples, IsBefore);
-  Metrics metrics{.samples = samples->size(), .auc = AreaUnderCurve(*samples)};
-  double weights = 0;
-  double loss = 0;
-  double predictions = 0;
-  double labels = 0;
-  for (const ScoredSample& sample : *samples) {
-    const double weight = sample.weight;
-    weights += weight;
-    loss += weight * CrossEntropy(sample.logit, sample.label);
-    predictions += weight * math::Sigmoid(double{sample.logit});
-    labels += weight * sample.label;
+  Metrics metrics{.samples = samples->size(), .loss = loss};
+  if (loss == LossKind::kMse) {
+    AddSquaredErrors(*samples, &metrics);
+  } else {
+    AddLogloss(*samples, &metrics);
   }
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  metrics.logloss = weights > 0 ? loss / weights : none;
-  metrics.base_logloss = weights > 0 ? Entropy(labels / weights) : none;
-  metrics.calibration = labels > 0 ? predictions / labels : none;
   return metrics;
 }
 
 Result<Metrics> ComputeMetrics(Group& group, std::span<const ScoredSample> mine,
-                               const std::vector<uint64_t>* mine_in_groups) {
+                               const std::vector<uint64_t>* mine_in_groups, LossKind loss) {
+  STRATA_CHECK(mine_in_groups == nullptr || loss == LossKind::kLogloss);
   STRATA_ASSIGN(std::vector<ScoredSample> samples, GatherAll(group, mine));
   Metrics of_groups;
   if (mine_in_groups != nullptr) {
@@ -142,7 +181,7 @@ Result<Metrics> ComputeMetrics(Group& group, std::span<const ScoredSample> mine,
     }
     AddGroups(samples, groups, &of_groups);
   }
-  Metrics metrics = ComputeMetrics(&samples);
+  Metrics metrics = ComputeMetrics(&samples, loss);
   metrics.gauc = of_groups.gauc;
   metrics.groups = of_groups.groups;
   metrics.groups_left_out = of_groups.groups_left_out;

@@ -150,6 +150,7 @@ format::ModelManifest ManifestOf(const SavedModel& model, std::span<const SavedR
           .cross_layers = model.shape.cross_layers,
           .cross_rank = model.shape.cross_rank,
           .combiner = CombinerName(model.shape.combiner),
+          .loss = LossKindName(model.shape.loss),
           .layers = ManifestLayers(model.shape),
           .tables = ManifestTables(model.shape, rows),
           .slots = static_cast<uint32_t>(model.shape.slots),
@@ -286,6 +287,12 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
                                manifest.combiner));
   }
   model.shape.combiner = *combiner;
+  const std::optional<LossKind> loss = LossKindOf(manifest.loss);
+  if (!loss.has_value()) {
+    return Invalid(
+        fmt::format("{}: a loss \"{}\", which this build does not have", file, manifest.loss));
+  }
+  model.shape.loss = *loss;
   STRATA_TRY(ValidateModelShape(model.shape).Prefixed(file));
   const Result<InitializerKind> initializer = ParseInitializerKind(manifest.initializer);
   if (!initializer.ok()) return initializer.status().Prefixed(file);

@@ -14,7 +14,7 @@
 namespace strata {
 
 Status WritePredictions(Disk& disk, const std::string& path, Group& group,
-                        std::span<const float> mine) {
+                        std::span<const float> mine, LossKind loss) {
   std::vector<std::vector<std::byte>> all;
   STRATA_TRY(group.Allgather(std::as_bytes(mine), &all));
   Status written;
@@ -30,7 +30,7 @@ Status WritePredictions(Disk& disk, const std::string& path, Group& group,
           continue;
         }
         fmt::format_to(std::back_inserter(text), "{},{:.9g}\n", row++,
-                       math::Sigmoid(double{logit}));
+                       loss == LossKind::kMse ? double{logit} : math::Sigmoid(double{logit}));
       }
     }
     written = WriteOutput(disk, path, {text.data(), text.size()});

@@ -75,7 +75,8 @@ Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
     return on_batch(batch.samples);
   };
   STRATA_TRY(AgreeOnStatus(group, Score(source, use)));
-  STRATA_ASSIGN(Metrics metrics, ComputeMetrics(group, scored, in_groups ? &groups : nullptr));
+  STRATA_ASSIGN(Metrics metrics, ComputeMetrics(group, scored, in_groups ? &groups : nullptr,
+                                                network_.graph().spec().loss));
   STRATA_ASSIGN(metrics.bad_rows, SumOverRanks(group, source.bad_rows()));
   return metrics;
 }

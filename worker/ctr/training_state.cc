@@ -20,6 +20,7 @@ static_assert(std::endian::native == std::endian::little, "dense parts are saved
 
 constexpr uint64_t kFormat = 1;
 constexpr uint64_t kFormatWithEvaluations = 2;
+constexpr uint64_t kFormatWithSquaredErrors = 3;  // of evaluations whose metric is mse
 constexpr std::array<const char*, 3> kNames = {"progress.txt", "dense.f32", "dense_state.f32"};
 
 std::string BytesOf(const std::vector<float>& values) {
@@ -62,7 +63,7 @@ Status TakeNumber(std::string_view* text, std::string_view name, const std::stri
 
 std::string EvaluationLines(const EvaluationState& state) {
   const Metrics& metrics = state.best.metrics;
-  return fmt::format(
+  std::string lines = fmt::format(
       "best_by = {}\nbest_steps = {}\nbest_samples = {}\nbest_auc = {}\nbest_logloss = {}\n"
       "best_calibration = {}\nbest_base_logloss = {}\nbest_gauc = {}\nbest_groups = "
       "{}\nbest_groups_left_out = {}\nbest_evaluated = {}\nbest_bad_rows = "
@@ -72,6 +73,10 @@ std::string EvaluationLines(const EvaluationState& state) {
       metrics.calibration, metrics.base_logloss, metrics.gauc, metrics.groups,
       metrics.groups_left_out, metrics.samples, metrics.bad_rows, state.since_best,
       state.evaluated_steps);
+  if (state.by == BestBy::kMse) {
+    lines += fmt::format("best_mse = {}\nbest_base_mse = {}\n", metrics.mse, metrics.base_mse);
+  }
+  return lines;
 }
 
 Status ParseEvaluations(std::string_view* text, const std::string& where, uint64_t steps,
@@ -97,6 +102,11 @@ Status ParseEvaluations(std::string_view* text, const std::string& where, uint64
   STRATA_TRY(TakeNumber(text, "best_bad_rows", where, &best.metrics.bad_rows));
   STRATA_TRY(TakeNumber(text, "since_best", where, &state->since_best));
   STRATA_TRY(TakeNumber(text, "evaluated_steps", where, &state->evaluated_steps));
+  if (*by == BestBy::kMse) {
+    best.metrics.loss = LossKind::kMse;
+    STRATA_TRY(TakeNumber(text, "best_mse", where, &best.metrics.mse));
+    STRATA_TRY(TakeNumber(text, "best_base_mse", where, &best.metrics.base_mse));
+  }
   if (best.steps > state->evaluated_steps || state->evaluated_steps > steps ||
       !std::isfinite(ScoreOf(best.metrics, *by))) {
     return Corrupt(
@@ -111,17 +121,17 @@ Status ParseEvaluations(std::string_view* text, const std::string& where, uint64
 Status ParseProgress(std::string_view text, const std::string& where, TrainerState* state) {
   uint64_t format = 0;
   STRATA_TRY(TakeNumber(&text, "format", where, &format));
-  if (format != kFormat && format != kFormatWithEvaluations) {
+  if (format < kFormat || format > kFormatWithSquaredErrors) {
     return Invalid(
-        fmt::format("{}: its format is {}: expected {} or {}; use the version of Strata that wrote "
+        fmt::format("{}: its format is {}: expected {} to {}; use the version of Strata that wrote "
                     "it, or newer",
-                    where, format, kFormat, kFormatWithEvaluations));
+                    where, format, kFormat, kFormatWithSquaredErrors));
   }
   STRATA_TRY(TakeNumber(&text, "steps", where, &state->steps));
   STRATA_TRY(TakeNumber(&text, "epoch", where, &state->epoch));
   STRATA_TRY(TakeNumber(&text, "epoch_steps", where, &state->epoch_steps));
   STRATA_TRY(TakeNumber(&text, "samples", where, &state->samples));
-  if (format == kFormatWithEvaluations) {
+  if (format >= kFormatWithEvaluations) {
     STRATA_TRY(ParseEvaluations(&text, where, state->steps, &state->evaluations.emplace()));
   }
   if (!text.empty()) {
@@ -138,11 +148,15 @@ Status ParseProgress(std::string_view text, const std::string& where, TrainerSta
 }  // namespace
 
 std::vector<Attachment> AttachmentsOf(const TrainerState& state) {
-  // Older versions read a state without evaluations.
+  // Older versions read a state without evaluations, or without such.
+  uint64_t format = kFormat;
+  if (state.evaluations.has_value()) {
+    format =
+        state.evaluations->by == BestBy::kMse ? kFormatWithSquaredErrors : kFormatWithEvaluations;
+  }
   std::string progress =
-      fmt::format("format = {}\nsteps = {}\nepoch = {}\nepoch_steps = {}\nsamples = {}\n",
-                  state.evaluations.has_value() ? kFormatWithEvaluations : kFormat, state.steps,
-                  state.epoch, state.epoch_steps, state.samples);
+      fmt::format("format = {}\nsteps = {}\nepoch = {}\nepoch_steps = {}\nsamples = {}\n", format,
+                  state.steps, state.epoch, state.epoch_steps, state.samples);
   if (state.evaluations.has_value()) progress += EvaluationLines(*state.evaluations);
   return {{kNames[0], std::move(progress)},
           {kNames[1], BytesOf(state.dense)},

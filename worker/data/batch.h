@@ -25,7 +25,7 @@ struct Batch {
   // By key of the batch: its row and its linear weight are multiplied by it. Empty: all are 1.
   std::vector<float> key_weights = {};
   std::vector<float> dense;    // samples x dense_width
-  std::vector<float> labels;   // samples; 0 or 1
+  std::vector<float> labels;   // samples; 0 or 1, or any number where the loss takes that
   std::vector<float> weights;  // samples; 1 where the data has none
   // Of a source whose rows are in groups and that does not shuffle: that of each sample, as a
   // number.

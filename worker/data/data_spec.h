@@ -44,9 +44,10 @@ struct DataSpec {
   // The texts that mean 1 and 0. Both empty: the label is the number 0 or 1.
   std::vector<std::string> label_positive;
   std::vector<std::string> label_negative;
-  bool label_is_number = false;  // any finite number, not 0 or 1 alone; with both texts empty
-  std::string weight;            // "": every row weighs 1
-  std::string query;  // the column that says to which query a row belongs; "": there are none
+  // Any finite number, not 0 or 1 alone; with both texts empty. Of sparse rows -1 is no 0 then.
+  bool label_is_number = false;
+  std::string weight;  // "": every row weighs 1
+  std::string query;   // the column that says to which query a row belongs; "": there are none
   // The column whose texts divide rows into groups, which evaluation looks at one by one; "": there
   // are none. It may be a feature, too.
   std::string group = {};

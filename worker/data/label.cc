@@ -24,7 +24,8 @@ std::string ReadLabel(const DataSpec& spec, std::string_view field, float* label
   if (spec.label_is_number && !read) {
     return fmt::format("the label '{}' is no finite number", ShownBytes(field));
   }
-  if (read && spec.sparse.has_value() && number == -1) number = 0;
+  const bool is_sign = spec.sparse.has_value() && !spec.label_is_number;
+  if (read && is_sign && number == -1) number = 0;
   if (!read || (!spec.label_is_number && number != 0 && number != 1)) {
     return fmt::format("the label '{}' is neither 0 nor 1{}", ShownBytes(field),
                        spec.sparse.has_value() ? ", nor -1 or +1" : "");

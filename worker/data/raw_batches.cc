@@ -201,6 +201,10 @@ Status RawBatches::DecodeLabels(const Piece& piece, Batch* batch) const {
     const std::byte* const word = At(piece, i, 0);
     labels[i] = is_int ? static_cast<float>(Load<int32_t>(word)) : Load<float>(word);
     if (labels[i] == 0 || labels[i] == 1) continue;
+    if (options_.label_is_number) {
+      if (std::isfinite(labels[i])) continue;
+      return Wrong(piece, i, 0, fmt::format("expected a finite label, found {}", labels[i]));
+    }
     return Wrong(
         piece, i, 0,
         is_int ? fmt::format("expected a label that is the whole number 0 or 1, found {}",

@@ -31,6 +31,7 @@ struct RawOptions {
   Share share = {};  // all records by default
   // false: labels are not looked at, and are NaN.
   bool labels_required = true;
+  bool label_is_number = false;  // any finite number, not 0 or 1 alone
   // Set: the files, or parts of them, come in another order each epoch.
   std::optional<uint64_t> order_seed = {};
   int threads = 1;  // that read and decode the records of a batch
@@ -45,8 +46,8 @@ class RawBatches : public BatchSource {
                                                   const RawOptions& options);
 
   Status Rewind(uint64_t epoch) override;
-  // kInvalid, with file and byte: a label that is neither 0 nor 1, or a number that is not finite.
-  // kFailed: the disk's error, or a file that became shorter.
+  // kInvalid, with file and byte: a label that is neither 0 nor 1, unless it may be any number, or
+  // a number that is not finite. kFailed: the disk's error, or a file that became shorter.
   Status Next(size_t samples_max, Batch* batch) override;
   double Progress() const override;
 

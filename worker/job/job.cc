@@ -247,6 +247,8 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
   job->model = ModelKindOf(kind).value();  // the setting's choices are these
   STRATA_TRY(ReadWidths(settings, job));
   STRATA_TRY(ReadCombiner(settings, job));
+  job->loss = LossKindOf(settings.Text("model.loss")).value();  // a choice
+  job->data.label_is_number = job->loss == LossKind::kMse && job->data.label_positive.empty();
   job->dropout = FloatOf(settings, "model.dropout");
   job->l2 = FloatOf(settings, "model.l2");
   STRATA_ASSIGN(job->sparse_optimizer, ReadOptimizer(settings, "sparse"));
@@ -275,6 +277,18 @@ Status ReadEvaluations(const Settings& settings, JobConfig* job) {
   job->eval_every_steps = CountOf(settings, "train.eval_every_steps");
   job->early_stopping = CountOf(settings, "train.early_stopping");
   job->best_by = settings.Text("train.best_by");
+  const bool is_mse = job->loss == LossKind::kMse;
+  if (is_mse && !settings.IsSet("train.best_by")) job->best_by = "mse";
+  if (is_mse != (job->best_by == "mse")) {
+    return Wrong(
+        settings, "train.best_by",
+        fmt::format("is \"{}\", which a model of model.loss = \"{}\" has not: {}", job->best_by,
+                    LossKindName(job->loss), is_mse ? "remove it" : "name another metric"));
+  }
+  if (is_mse && !job->data.group.empty()) {
+    return Wrong(settings, "data.group",
+                 "has no effect on model.loss = \"mse\", which has no AUC: remove it");
+  }
   for (const auto& [key, count] : {std::pair{"train.eval_every", job->eval_every},
                                    {"train.eval_every_steps", job->eval_every_steps},
                                    {"train.early_stopping", job->early_stopping}}) {

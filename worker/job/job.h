@@ -66,6 +66,7 @@ struct JobConfig {
   uint32_t cross_layers = 0;
   uint32_t cross_rank = 0;
   Combiner combiner = Combiner::kSum;  // of a model of one table
+  LossKind loss = LossKind::kLogloss;  // what training makes smaller
   std::vector<LayerSpec> layers;       // of ModelKind::kLayers
   // Of the slots, from the first to the last; empty: all in one, without a name.
   std::vector<GraphTable> tables;
@@ -89,7 +90,7 @@ struct JobConfig {
   // Evaluations without a better one after which training ends, and the best one's model is the
   // job's; 0: never, and the last one's is.
   uint32_t early_stopping = 0;
-  std::string best_by;  // "auc", "logloss" or "gauc": what says which is better
+  std::string best_by;  // "auc", "logloss", "gauc" or "mse": what says which is better
 
   DeviceChoice device;                             // where the network is computed
   bool rows_on_gpu = false;                        // of this device, without servers

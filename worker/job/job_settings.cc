@@ -117,7 +117,7 @@ constexpr Setting kJobRows[] = {
     Row("data.label", kText, "", "The column to learn."),
     Row("data.label_positive", kTextList, "",
         "The texts of the label that mean 1. Needs data.label_negative; with both empty the label "
-        "is the number 0 or 1, and any number for trees."),
+        "is the number 0 or 1, and any number for trees and for model.loss = \"mse\"."),
     Row("data.label_negative", kTextList, "", "The texts of the label that mean 0."),
     Row("data.weight", kText, "",
         "The column that holds each row's weight, a number of at least 0. Empty: all weigh 1."),
@@ -162,6 +162,9 @@ constexpr Setting kJobRows[] = {
            "What becomes of the rows of a slot that has several keys, of libffm, libsvm and raw: "
            "their sum, or that divided by the number of keys. Of fm, deepfm and the others with "
            "single weights it is of those as well."),
+    Choice("model.loss", "logloss|mse", "logloss",
+           "What training makes smaller: the logloss of probabilities, of labels 0 and 1, or the "
+           "mean squared error of predictions, of labels that are any numbers."),
     Row("model.hidden", kIntList, "64,32",
         "Widths of the hidden layers, of all but logistic and fm. In dlrm and dcn_v2 they come "
         "after the vectors have met.",
@@ -243,9 +246,10 @@ constexpr Setting kJobRows[] = {
         "a number that is never reached the best is kept all the same. 0: training goes through "
         "all epochs, and the last model is kept.",
         0, 1e6),
-    Choice("train.best_by", "auc|logloss|gauc", "auc",
+    Choice("train.best_by", "auc|logloss|gauc|mse", "auc",
            "Which evaluation is the better one for train.early_stopping: that of the larger AUC, "
-           "of the smaller logloss, or of the larger mean over data.group. Of equal ones, the "
+           "of the smaller logloss, of the larger mean over data.group, or of the smaller mean "
+           "squared error, which is the only one of model.loss = \"mse\". Of equal ones, the "
            "earlier."),
 
     Row("compute.device", kText, "cpu",
@@ -265,7 +269,8 @@ constexpr Setting kJobRows[] = {
         "Relative to the job file; on the command line, to the working directory."),
     Row("output.predictions", kText, "",
         "File for what predict writes: a line for each row of data.test, of click models the row's "
-        "number, a comma and the probability. A row that cannot be read has nan. -: standard "
+        "number, a comma and the probability, or the prediction of model.loss = \"mse\". A row "
+        "that cannot be read has nan. -: standard "
         "output."),
     Row("output.dictionary", kBool, "false",
         "Training also writes output.model/dictionary.csv: the texts of categorical columns that "

@@ -52,8 +52,9 @@ Result<double> CpuNetwork::Train(const NetworkInput& input, const Regularisation
   STRATA_TRY(Forward(input, &gradients, 0, regularisation));
   backend_.Copy(batch.samples, executor_.Value(graph_.output()), {gradients.logits.data(), 1, 1});
   dlogits_.resize(batch.samples);
-  const double loss =
-      CrossEntropyWithLogits({}, gradients.logits, batch.labels, batch.weights, dlogits_);
+  const auto loss_of =
+      graph_.spec().loss == LossKind::kMse ? &SquaredErrors : &CrossEntropyWithLogits;
+  const double loss = loss_of({}, gradients.logits, batch.labels, batch.weights, dlogits_);
   STRATA_TRY(executor_.BeginBackward());
   backend_.Copy(batch.samples, {dlogits_.data(), 1, 1}, executor_.Gradient(graph_.output()));
   STRATA_TRY(executor_.Backward(regularisation));

@@ -466,8 +466,9 @@ void GpuBackend::WideBack(size_t samples, const LayerParameters& parameters, con
 
 void GpuBackend::Loss(const Columns& logits, float scale, const Columns& dlogits) {
   auto* const losses = losses_.as<double>();
-  GpuCrossEntropy(exec_, samples_, logits, given_->labels(), given_->weights(), scale, dlogits,
-                  losses + 1, losses);
+  const auto run = graph_.spec().loss == LossKind::kMse ? &GpuSquaredErrors : &GpuCrossEntropy;
+  run(exec_, samples_, logits, given_->labels(), given_->weights(), scale, dlogits, losses + 1,
+      losses);
 }
 
 void GpuBackend::RowGradients(const Columns& dembeddings, float l2) {

@@ -121,8 +121,11 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
   }
   if (last.spec.kind == LayerKind::kSlice || last.spec.activation != Activation::kNone) {
     return WrongLayer(last.spec,
-                      "the last layer gives the logit, of which training takes the sigmoid itself: "
-                      "expected another kind, without an activation");
+                      given.loss == LossKind::kMse
+                          ? "the last layer gives the prediction, any number: expected another "
+                            "kind, without an activation"
+                          : "the last layer gives the logit, of which training takes the sigmoid "
+                            "itself: expected another kind, without an activation");
   }
   std::vector<uint32_t> uses(graph.values_.size());
   for (const GraphLayer& layer : graph.layers_) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/dense/activation.h"
+#include "kernels/dense/loss.h"
 #include "strata/combiner.h"
 #include "strata/status.h"
 
@@ -101,6 +102,7 @@ struct GraphSpec {
   std::vector<GraphTable> tables = {};  // of the batch's slots, from the first to the last
   uint32_t dense_width = 0;
   std::vector<LayerSpec> layers = {};  // the last one gives the logit
+  LossKind loss = LossKind::kLogloss;  // of kMse the "logit" is the prediction itself
 };
 
 // Where a table's slots and vectors stand.

@@ -17,7 +17,9 @@ class Layers {
  public:
   explicit Layers(const ModelShape& shape)
       : has_slots_(shape.slots > 0),
-        spec_{.tables = TablesOf(shape), .dense_width = static_cast<uint32_t>(shape.dense_width)} {}
+        spec_{.tables = TablesOf(shape),
+              .dense_width = static_cast<uint32_t>(shape.dense_width),
+              .loss = shape.loss} {}
 
   // Returns the layer's name.
   std::string Add(LayerSpec layer) {

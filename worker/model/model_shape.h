@@ -25,6 +25,7 @@ struct ModelShape {
   // Of the slots, from the first to the last. Empty: one table, whose vectors have embedding_dim.
   std::vector<GraphTable> tables = {};
   Combiner combiner = Combiner::kSum;  // of that one table; kSum where there are others
+  LossKind loss = LossKind::kLogloss;
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };

@@ -125,11 +125,15 @@ Status Evaluations::Note(const ClickEvaluation& evaluation, const std::string& n
   }
   const Metrics& metrics = evaluation.metrics;
   const bool in_groups = !job_.data.group.empty();
-  Log(LogLevel::kInfo, "{}: AUC {}, logloss {}, calibration {}{}{}", name,
-      MetricText(metrics.auc, 5), MetricText(metrics.logloss, 5),
-      MetricText(metrics.calibration, 4), in_groups ? ", GAUC " + MetricText(metrics.gauc, 5) : "",
-      comparison);
+  const bool is_mse = metrics.loss == LossKind::kMse;
+  const std::string found =
+      is_mse ? SquaredErrorText(metrics)
+             : fmt::format("AUC {}, logloss {}, calibration {}{}", MetricText(metrics.auc, 5),
+                           MetricText(metrics.logloss, 5), MetricText(metrics.calibration, 4),
+                           in_groups ? ", GAUC " + MetricText(metrics.gauc, 5) : "");
+  Log(LogLevel::kInfo, "{}: {}{}", name, found, comparison);
   shown_ = {.steps = evaluation.steps, .auc = metrics.auc, .logloss = metrics.logloss};
+  if (is_mse) shown_->mse = metrics.mse;
   if (in_groups) shown_->gauc = metrics.gauc;
   if (best_.has_value()) shown_->best_steps = best_->state()->best.steps;
   return is_best ? parts_.save() : Status::Ok();

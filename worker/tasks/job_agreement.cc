@@ -65,7 +65,7 @@ bool IsLater(std::string_view setting) {
   const size_t dot = setting.find('.');
   const std::string_view section = setting.substr(0, dot);
   if (section == "compute" || setting == "sparse.placement" || setting == "model.bottom" ||
-      setting == "model.combiner" || setting.starts_with("data.raw_") ||
+      setting == "model.combiner" || setting == "model.loss" || setting.starts_with("data.raw_") ||
       setting == "model.cross_layers" || setting == "model.cross_rank") {
     return true;
   }

@@ -72,8 +72,9 @@ Result<std::unique_ptr<Reader>> OpenReader(Disk& disk, const JobConfig& job, con
 // The same of raw records, which have neither lines nor columns.
 Result<std::unique_ptr<RawBatches>> OpenRaw(Disk& disk, const JobConfig& job, const char* key,
                                             const std::vector<std::string>& files,
-                                            const RawOptions& options) {
+                                            RawOptions options) {
   if (files.empty()) return NoFiles(job, key);
+  options.label_is_number = job.data.label_is_number;
   Result<std::unique_ptr<RawBatches>> opened =
       RawBatches::Open(disk, files, *job.data.raw, options);
   if (!opened.ok()) return WrongPath(job, key, opened.status());
@@ -308,7 +309,8 @@ Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<Feature
                    .cross_rank = job.cross_rank,
                    .layers = job.layers,
                    .tables = job.tables,
-                   .combiner = job.combiner};
+                   .combiner = job.combiner,
+                   .loss = job.loss};
   const auto rank = job.origins.find("model.cross_rank");
   if (job.model == ModelKind::kDcnV2 && rank == job.origins.end()) {
     shape.cross_rank =

@@ -48,6 +48,12 @@ std::vector<Held> HeldSettings(const JobConfig& job, const SavedModel& model) {
 
 Status CheckModelSettings(const JobConfig& job, const SavedModel& model,
                           const std::string& folder) {
+  if (job.loss != model.shape.loss) {  // by default, too: the job says what its labels are
+    return Invalid(fmt::format(
+        "{}: model.loss = \"{}\", but the model in {} was trained with \"{}\": give the model's "
+        "loss, or name another model (output.model)",
+        job.file, LossKindName(job.loss), folder, LossKindName(model.shape.loss)));
+  }
   for (const Held& setting : HeldSettings(job, model)) {
     const auto origin = job.origins.find(setting.key);
     if (origin == job.origins.end() || setting.given == setting.held) continue;

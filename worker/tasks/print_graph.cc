@@ -74,6 +74,8 @@ std::string Sections(const JobConfig& job, const LayerGraph& graph) {
   if (job.combiner != Combiner::kSum) {
     text += fmt::format("combiner = \"{}\"\n", CombinerName(job.combiner));
   }
+  if (job.loss != LossKind::kLogloss)
+    text += fmt::format("loss = \"{}\"\n", LossKindName(job.loss));
   if (job.dropout > 0) text += fmt::format("dropout = {}\n", job.dropout);
   return text + "\n" + LayersToToml(graph.spec().layers);
 }

@@ -25,11 +25,15 @@ std::string Duration(double seconds) {
 }
 
 std::string EvaluationText(const ShownEvaluation& evaluation) {
+  const std::string metrics =
+      evaluation.mse.has_value()
+          ? fmt::format("RMSE {:.4g}", std::sqrt(*evaluation.mse))
+          : fmt::format(
+                "AUC {} logloss {}{}", MetricText(evaluation.auc, 4),
+                MetricText(evaluation.logloss, 4),
+                evaluation.gauc.has_value() ? " GAUC " + MetricText(*evaluation.gauc, 4) : "");
   return fmt::format(
-      "test AUC {} logloss {}{} (step {}{})", MetricText(evaluation.auc, 4),
-      MetricText(evaluation.logloss, 4),
-      evaluation.gauc.has_value() ? " GAUC " + MetricText(*evaluation.gauc, 4) : "",
-      evaluation.steps,
+      "test {} (step {}{})", metrics, evaluation.steps,
       evaluation.best_steps.has_value() ? fmt::format(", best {}", *evaluation.best_steps) : "");
 }
 
@@ -106,9 +110,13 @@ std::string ProgressJson(const std::string& task, const ProgressState& state) {
                            {"auc", JsonNumber(state.auc)}};
   if (state.evaluation.has_value()) {
     nlohmann::json& evaluation = object["evaluation"];
-    evaluation = {{"step", state.evaluation->steps},
-                  {"auc", JsonNumber(state.evaluation->auc)},
-                  {"logloss", JsonNumber(state.evaluation->logloss)}};
+    evaluation = {{"step", state.evaluation->steps}};
+    if (state.evaluation->mse.has_value()) {
+      evaluation["mse"] = JsonNumber(*state.evaluation->mse);
+    } else {
+      evaluation["auc"] = JsonNumber(state.evaluation->auc);
+      evaluation["logloss"] = JsonNumber(state.evaluation->logloss);
+    }
     if (state.evaluation->gauc.has_value()) {
       evaluation["gauc"] = JsonNumber(*state.evaluation->gauc);
     }
@@ -133,7 +141,7 @@ void RecentSamples::Add(const Batch& batch, std::span<const float> logits) {
 
 Metrics RecentSamples::Measure() const {
   std::vector<ScoredSample> samples = samples_;
-  return ComputeMetrics(&samples);
+  return ComputeMetrics(&samples, loss_);
 }
 
 ProgressPrinter::ProgressPrinter(const Clock& clock, std::FILE* lines, bool terminal,

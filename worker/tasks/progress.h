@@ -24,6 +24,7 @@ struct ShownEvaluation {
   uint64_t steps = 0;
   double auc = 0;
   double logloss = 0;
+  std::optional<double> mse = {};           // of LossKind::kMse, which has neither of the two
   std::optional<double> gauc = {};          // of a job with data.group
   std::optional<uint64_t> best_steps = {};  // of the best one, where that is kept
 };
@@ -95,11 +96,15 @@ class RecentSamples {
  public:
   static constexpr size_t kSamples = 16384;
 
+  explicit RecentSamples(LossKind loss = LossKind::kLogloss) : loss_(loss) {}
+
   void Add(const Batch& batch, std::span<const float> logits);
   Metrics Measure() const;
-  double Auc() const { return Measure().auc; }  // NaN until both labels were seen
+  // NaN until both labels were seen, and of LossKind::kMse.
+  double Auc() const { return loss_ == LossKind::kMse ? kUnknown : Measure().auc; }
 
  private:
+  const LossKind loss_;
   std::vector<ScoredSample> samples_;
   size_t next_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -32,6 +33,31 @@ std::string BestText(const TaskResult& result) {
                                     : "");
 }
 
+nlohmann::ordered_json MetricsJson(const Metrics& metrics) {
+  nlohmann::ordered_json object;
+  if (metrics.loss == LossKind::kMse) {
+    object = {{"mse", JsonNumber(metrics.mse)}, {"rmse", JsonNumber(std::sqrt(metrics.mse))}};
+  } else {
+    object = {{"auc", JsonNumber(metrics.auc)},
+              {"logloss", JsonNumber(metrics.logloss)},
+              {"calibration", JsonNumber(metrics.calibration)}};
+  }
+  object["samples"] = metrics.samples;
+  object["bad_rows"] = metrics.bad_rows;
+  return object;
+}
+
+void AddMetrics(const Metrics& metrics, std::vector<std::pair<std::string, std::string>>* rows) {
+  if (metrics.loss == LossKind::kMse) {
+    rows->emplace_back("errors", SquaredErrorText(metrics));
+    return;
+  }
+  const std::string why = WhyNoAuc(metrics);
+  rows->emplace_back("AUC", MetricText(metrics.auc, 5) + (why.empty() ? "" : ": " + why));
+  rows->emplace_back("logloss", MetricText(metrics.logloss, 5));
+  rows->emplace_back("calibration", MetricText(metrics.calibration, 4));
+}
+
 }  // namespace
 
 std::string ResultJson(const WorkerOptions& options, const TaskResult& result, int workers,
@@ -50,11 +76,7 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
   }
   object["metrics"] = nlohmann::ordered_json::object();
   if (result.metrics.has_value()) {
-    object["metrics"] = {{"auc", JsonNumber(result.metrics->auc)},
-                         {"logloss", JsonNumber(result.metrics->logloss)},
-                         {"calibration", JsonNumber(result.metrics->calibration)},
-                         {"samples", result.metrics->samples},
-                         {"bad_rows", result.metrics->bad_rows}};
+    object["metrics"] = MetricsJson(*result.metrics);
     if (!options.job.data.group.empty()) {
       object["metrics"]["gauc"] = JsonNumber(result.metrics->gauc);
       object["metrics"]["groups"] = result.metrics->groups;
@@ -87,10 +109,7 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
       {"samples/s", fmt::format("{:.0f}", Rate(result))}};
   if (result.bad_rows > 0) rows.emplace_back("bad rows", std::to_string(result.bad_rows));
   if (result.metrics.has_value()) {
-    const std::string why = WhyNoAuc(*result.metrics);
-    rows.emplace_back("AUC", MetricText(result.metrics->auc, 5) + (why.empty() ? "" : ": " + why));
-    rows.emplace_back("logloss", MetricText(result.metrics->logloss, 5));
-    rows.emplace_back("calibration", MetricText(result.metrics->calibration, 4));
+    AddMetrics(*result.metrics, &rows);
     if (!options.job.data.group.empty()) {
       rows.emplace_back(
           "GAUC",

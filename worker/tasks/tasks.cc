@@ -132,7 +132,7 @@ class ApplyTask {
     result_.samples = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
     STRATA_ASSIGN(result_.bad_rows, SumOverRanks(group_, bad.count()));
     result_.predictions_path = job_.predictions_path;
-    return WritePredictions(context_.disk, job_.predictions_path, group_, mine);
+    return WritePredictions(context_.disk, job_.predictions_path, group_, mine, job_.loss);
   }
 
   const TaskContext& context_;

@@ -99,7 +99,10 @@ InputNames NamesOf(const std::vector<FittedFeature>& features) {
 class TrainTask {
  public:
   explicit TrainTask(const TaskContext& context)
-      : context_(context), job_(context.options.job), group_(context.session.group()) {}
+      : context_(context),
+        job_(context.options.job),
+        group_(context.session.group()),
+        recent_(job_.loss) {}
 
   Result<TaskResult> Run() {
     // Of sparse rows only the data says which slots there are.

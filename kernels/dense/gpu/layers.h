@@ -104,6 +104,11 @@ void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
                      const float* labels, const float* weights, float scale,
                      const GpuColumns& dlogits, double* losses, double* loss);
 
+// The same of the squared errors: dpredictions = scale * 2 * weight * (prediction - label).
+void GpuSquaredErrors(const Exec& exec, size_t samples, const GpuColumns& predictions,
+                      const float* labels, const float* weights, float scale,
+                      const GpuColumns& dpredictions, double* losses, double* loss);
+
 // gradients[i] += scale * parameters[i].
 void GpuAddPenalty(const Exec& exec, size_t count, float scale, const float* parameters,
                    float* gradients);

@@ -201,19 +201,29 @@ struct CrossBack {
   }
 };
 
-template <typename T>
-struct Entropy {
-  ColumnsOf<T> logits;
+struct EntropyOf {
+  static __device__ double Loss(double z, double label) { return math::Softplus(z) - z * label; }
+  static __device__ double Slope(double z, double label) { return math::Sigmoid(z) - label; }
+};
+
+struct SquareOf {
+  static __device__ double Loss(double z, double label) { return (z - label) * (z - label); }
+  static __device__ double Slope(double z, double label) { return 2 * (z - label); }
+};
+
+template <typename Rule, typename T>
+struct LossOfSample {
+  ColumnsOf<T> given;
   const float* labels;
   const float* weights;
   float scale;
-  ColumnsOf<T> dlogits;
+  ColumnsOf<T> gradients;
   double* losses;
   __device__ void operator()(size_t i, size_t /*one*/) const {
-    const double z = logits.Get(i, 0);
+    const double z = given.Get(i, 0);
     const double weight = weights[i];
-    losses[i] = weight * (math::Softplus(z) - z * labels[i]);
-    dlogits.Set(i, 0, scale * static_cast<float>(weight * (math::Sigmoid(z) - labels[i])));
+    losses[i] = weight * Rule::Loss(z, labels[i]);
+    gradients.Set(i, 0, scale * static_cast<float>(weight * Rule::Slope(z, labels[i])));
   }
 };
 
@@ -230,6 +240,19 @@ __global__ void __launch_bounds__(kLossThreads)
     __syncthreads();
   }
   if (threadIdx.x == 0) *loss = sums[0];
+}
+
+template <typename Rule>
+void RunLosses(const Exec& exec, size_t samples, const GpuColumns& given, const float* labels,
+               const float* weights, float scale, const GpuColumns& gradients, double* losses,
+               double* loss) {
+  WithElement(given.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    const LossOfSample<Rule, T> of_sample{ColumnsOf<T>(given),     labels, weights, scale,
+                                          ColumnsOf<T>(gradients), losses};
+    RunForEachElement(exec, of_sample, samples, 1);
+  });
+  SumLosses<<<1, kLossThreads, 0, StreamOf(exec)>>>(losses, samples, loss);
 }
 
 }  // namespace
@@ -335,13 +358,14 @@ void GpuCrossBack(const Exec& exec, size_t samples, const GpuColumns& x0, const 
 void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
                      const float* labels, const float* weights, float scale,
                      const GpuColumns& dlogits, double* losses, double* loss) {
-  WithElement(logits.type, [&](auto element) {
-    using T = typename decltype(element)::type;
-    const Entropy<T> entropy{ColumnsOf<T>(logits),  labels, weights, scale,
-                             ColumnsOf<T>(dlogits), losses};
-    RunForEachElement(exec, entropy, samples, 1);
-  });
-  SumLosses<<<1, kLossThreads, 0, StreamOf(exec)>>>(losses, samples, loss);
+  RunLosses<EntropyOf>(exec, samples, logits, labels, weights, scale, dlogits, losses, loss);
+}
+
+void GpuSquaredErrors(const Exec& exec, size_t samples, const GpuColumns& predictions,
+                      const float* labels, const float* weights, float scale,
+                      const GpuColumns& dpredictions, double* losses, double* loss) {
+  RunLosses<SquareOf>(exec, samples, predictions, labels, weights, scale, dpredictions, losses,
+                      loss);
 }
 
 }  // namespace strata

@@ -196,7 +196,7 @@ TEST_F(LayersOnGpu, InteractionsBothWays) {
   }
 }
 
-TEST_F(LayersOnGpu, CrossEntropyAndItsGradient) {
+TEST_F(LayersOnGpu, LossesAndTheirGradients) {
   std::mt19937_64 random(4);
   constexpr size_t kSamples = 3000;
   TestColumns logits(kSamples, 1, GpuElement::kFp32, random);
@@ -219,6 +219,16 @@ TEST_F(LayersOnGpu, CrossEntropyAndItsGradient) {
   for (size_t i = 0; i < kSamples; ++i) {
     expected += weights[i] * (std::log1p(std::exp(z[i])) - z[i] * labels[i]);
     gradients.push_back(0.5 * weights[i] * (1 / (1 + std::exp(-z[i])) - labels[i]));
+  }
+  EXPECT_NEAR(loss.Get()[0], expected, 1e-9 * expected);
+  ExpectNear(dlogits.Get(), gradients, 1e-6);
+
+  GpuSquaredErrors(exec_, kSamples, logits.columns(), on_gpu.data(), weights_on_gpu.data(), 0.5F,
+                   dlogits.columns(), losses.data(), loss.data());
+  expected = 0;
+  for (size_t i = 0; i < kSamples; ++i) {
+    expected += weights[i] * (z[i] - labels[i]) * (z[i] - labels[i]);
+    gradients[i] = weights[i] * (z[i] - labels[i]);
   }
   EXPECT_NEAR(loss.Get()[0], expected, 1e-9 * expected);
   ExpectNear(dlogits.Get(), gradients, 1e-6);

@@ -45,5 +45,21 @@ TEST(Loss, ExtremeLogitsStayFinite) {
   EXPECT_EQ(dlogits, (std::vector<float>{0, 0, 1, -1, 1, -1}));
 }
 
+TEST(Loss, SquaredErrorsAndTheirGradients) {
+  const std::vector<float> predictions = {0.5F, -2.0F, 3.25F};
+  const std::vector<float> labels = {0.25F, 4.0F, 3.25F};
+  const std::vector<float> weights = {1.0F, 0.5F, 2.0F};
+  std::vector<float> gradients(3);
+  EXPECT_DOUBLE_EQ(SquaredErrors({}, predictions, labels, weights, gradients), 0.0625 + 18.0);
+  EXPECT_EQ(gradients, (std::vector<float>{0.5F, -6.0F, 0.0F}));
+}
+
+TEST(Loss, KindsHaveNames) {
+  for (const LossKind kind : {LossKind::kLogloss, LossKind::kMse}) {
+    EXPECT_EQ(LossKindOf(LossKindName(kind)), kind);
+  }
+  EXPECT_EQ(LossKindOf("hinge"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace strata

@@ -35,6 +35,7 @@ ModelManifest Example() {
       .cross_layers = 2,
       .cross_rank = 4,
       .combiner = "mean",
+      .loss = "mse",
       .layers =
           {{.name = "left", .kind = "slice", .inputs = {"embeddings"}, .width = 8, .begin = 4},
            {.name = "logit",
@@ -73,9 +74,12 @@ TEST(ModelManifest, TheVersionIsTheOldestThatSaysAll) {
   ModelManifest manifest = Example();
   EXPECT_THAT(EncodeModelManifest(manifest), testing::StartsWith("strata-model 2 "));
   manifest.combiner = "sum";
+  EXPECT_THAT(EncodeModelManifest(manifest), testing::StartsWith("strata-model 2 "));
+  manifest.loss = "logloss";
   const std::string first = EncodeModelManifest(manifest);
   EXPECT_THAT(first, testing::StartsWith("strata-model 1 "));
-  EXPECT_THAT(first, testing::Not(HasSubstr("combiner")));
+  EXPECT_THAT(first,
+              testing::AllOf(testing::Not(HasSubstr("combiner")), testing::Not(HasSubstr("loss"))));
 }
 
 TEST(ModelManifest, EveryTruncationAndEveryExtraByteIsSeen) {

@@ -180,6 +180,9 @@ TEST(Divergence, AModelThatIsWorseThanNoneIsToldOf) {
   metrics = ComputeMetrics(&samples);
   EXPECT_THAT(FarFromBaseRate(metrics, "the evaluation"),
               HasSubstr("the evaluation has logloss 7.2, far above 0.3251"));
+  EXPECT_THAT(FarFromBaseRate({.loss = LossKind::kMse, .mse = 4, .base_mse = 2}, "it"),
+              HasSubstr("it has an MSE of 4, far above 2, that of always predicting"));
+  EXPECT_EQ(FarFromBaseRate({.loss = LossKind::kMse, .mse = 2, .base_mse = 2}, "it"), "");
   EXPECT_EQ(FarFromBaseRate({.logloss = kNan}, "it"), "");
   EXPECT_EQ(FarFromBaseRate({.logloss = 0.1, .base_logloss = 0}, "of one class"), "");
 }

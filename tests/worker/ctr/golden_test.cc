@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -111,6 +112,28 @@ TEST(ModelGolden, VersionOneIsReadAsEver) {
   EXPECT_EQ(loaded->tables[0].values, Rows());
 }
 
+// Of models whose combiner or loss version 1 has no word for; the other files stay as they are.
+TEST(ModelGolden, VersionTwoIsWrittenAndReadAsEver) {
+  const std::string file = "model_v2_manifest.txt";
+  format::ModelManifest manifest =
+      *format::DecodeModelManifest(Golden("model_v1_manifest.txt"), "manifest");
+  manifest.combiner = "mean";
+  manifest.loss = "mse";
+  ExpectGolden(file, format::EncodeModelManifest(manifest));
+  SimDisk disk;
+  ASSERT_TRUE(disk.MakeFolder("model").ok());
+  for (const auto& [name, golden] : kModelFiles) {
+    const std::string bytes = Golden(name == "manifest" ? file : golden);
+    ASSERT_TRUE(WriteFileAtomically(disk, "model/" + name, bytes).ok());
+  }
+  const auto loaded = LoadModel(disk, "model");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  ModelShape expected = Model().shape;
+  expected.combiner = Combiner::kMean;
+  expected.loss = LossKind::kMse;
+  EXPECT_EQ(loaded->model.shape, expected);
+}
+
 TrainerState State() {
   return {.steps = 120,
           .epoch = 2,
@@ -170,6 +193,33 @@ TEST(TrainingStateGolden, FormatTwoIsWrittenAndReadAsEver) {
   EXPECT_EQ(state->evaluations->best.metrics.auc, expected.best.metrics.auc);
   EXPECT_EQ(state->evaluations->best.metrics.logloss, expected.best.metrics.logloss);
   EXPECT_EQ(state->evaluations->evaluated_steps, expected.evaluated_steps);
+}
+
+TEST(TrainingStateGolden, FormatThreeIsWrittenAndReadAsEver) {
+  const std::string file = "training_state_v3_progress.txt";
+  TrainerState state = State();
+  state.evaluations = {.by = BestBy::kMse,
+                       .best = {.steps = 100,
+                                .samples = 51200,
+                                .metrics = {.samples = 999,
+                                            .auc = NAN,
+                                            .logloss = NAN,
+                                            .calibration = NAN,
+                                            .bad_rows = 2,
+                                            .loss = LossKind::kMse,
+                                            .mse = 0.1 + 0.2,
+                                            .base_mse = 0.5}},
+                       .since_best = 1,
+                       .evaluated_steps = 110};
+  ExpectGolden(file, AttachmentsOf(state)[0].bytes);
+  const std::vector<std::string> texts = {Golden(file), Golden(StateFiles()[1]),
+                                          Golden(StateFiles()[2])};
+  const auto read = ParseTrainerState(texts, "checkpoint 7");
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  ASSERT_TRUE(read->evaluations.has_value());
+  EXPECT_EQ(read->evaluations->by, BestBy::kMse);
+  EXPECT_EQ(read->evaluations->best.metrics.mse, 0.1 + 0.2);
+  EXPECT_EQ(read->evaluations->best.metrics.base_mse, 0.5);
 }
 
 TEST(TrainingStateGolden, FormatOneIsReadAsEver) {

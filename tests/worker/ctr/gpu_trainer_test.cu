@@ -148,7 +148,9 @@ std::vector<GpuRecipe> Recipes() {
       {.shape = {ModelKind::kDeepFm, 4, {16, 8}, 3, 2}},
       {.shape = {ModelKind::kDlrm, 8, {16, 8}, 3, 2, {8}}},
       {.shape = {ModelKind::kDcnV2, 4, {16}, 3, 2, {5}, 2, 4}},
+      {.shape = {ModelKind::kDeepFm, 4, {8}, 3, 2}},
   };
+  recipes[5].shape.loss = LossKind::kMse;
   recipes[2].sparse = {.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
   recipes[2].dense = {.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.05F};
   recipes[3].dropout = 0.1F;

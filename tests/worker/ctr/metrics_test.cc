@@ -72,6 +72,20 @@ TEST(Metrics, AgreeWithTheirDefinitions) {
   }
 }
 
+// By hand: errors 1, -2 and 0 of weights 1, 2 and 1; labels of mean 1.5 and variance 4.75.
+TEST(Metrics, SquaredErrorsAreTheirWeightedMean) {
+  std::vector<ScoredSample> samples = {{6, 5, 1}, {-2, 0, 2}, {1, 1, 1}};
+  const Metrics metrics = ComputeMetrics(&samples, LossKind::kMse);
+  EXPECT_EQ(metrics.samples, 3U);
+  EXPECT_DOUBLE_EQ(metrics.mse, 9.0 / 4);
+  EXPECT_DOUBLE_EQ(metrics.base_mse, (3.5 * 3.5 + 2 * 1.5 * 1.5 + 0.25) / 4);
+  EXPECT_TRUE(std::isnan(metrics.auc) && std::isnan(metrics.logloss));
+  EXPECT_EQ(SquaredErrorText(metrics), "RMSE 1.5, MSE 2.25");
+  EXPECT_EQ(WhyNoAuc(metrics), "");
+  std::vector<ScoredSample> none = {{1, 2, 0}};
+  EXPECT_EQ(SquaredErrorText(ComputeMetrics(&none, LossKind::kMse)), "RMSE none, MSE none");
+}
+
 TEST(Metrics, PerfectReversedAndConstantAnswers) {
   std::vector<ScoredSample> perfect = {{1, 1, 1}, {-1, 0, 1}, {2, 1, 1}, {-3, 0, 1}};
   EXPECT_EQ(ComputeMetrics(&perfect).auc, 1.0);

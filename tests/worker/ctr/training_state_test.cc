@@ -92,6 +92,23 @@ TEST(TrainingState, EvaluationsComeBackToTheBit) {
   EXPECT_EQ(state->evaluations->evaluated_steps, expected.evaluated_steps);
 }
 
+TEST(TrainingState, SquaredErrorsComeBackInAFormatOfTheirOwn) {
+  TrainerState state = StateWithEvaluations();
+  EXPECT_TRUE(TextsOf(state)[0].starts_with("format = 2\n"));
+  state.evaluations->by = BestBy::kMse;
+  state.evaluations->best.metrics.mse = 2.25;
+  state.evaluations->best.metrics.base_mse = 4.75;
+  const std::vector<std::string> texts = TextsOf(state);
+  EXPECT_TRUE(texts[0].starts_with("format = 3\n"));
+  const auto parsed = ParseTrainerState(texts, "c");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->evaluations->by, BestBy::kMse);
+  EXPECT_EQ(parsed->evaluations->best.metrics.loss, LossKind::kMse);
+  EXPECT_EQ(parsed->evaluations->best.metrics.mse, 2.25);
+  EXPECT_EQ(parsed->evaluations->best.metrics.base_mse, 4.75);
+  EXPECT_EQ(parsed->evaluations->since_best, state.evaluations->since_best);
+}
+
 TEST(TrainingState, EvaluationsThatCannotBeAreCorrupt) {
   const auto refused = [](auto change) {
     TrainerState state = StateWithEvaluations();
@@ -135,7 +152,7 @@ TEST(TrainingState, EveryCutAndEveryOtherByteOfTheProgressIsNoticed) {
   EXPECT_THAT(ParseTrainerState(odd, "checkpoint 7").status().message(),
               HasSubstr("dense.f32: expected whole numbers of 4 bytes each, found 13 bytes"));
   std::vector<std::string> newer = good;
-  newer[0].replace(0, 10, "format = 3");
+  newer[0].replace(0, 10, "format = 4");
   EXPECT_EQ(ParseTrainerState(newer, "c").status().code(), StatusCode::kInvalid);
 }
 

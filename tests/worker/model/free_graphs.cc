@@ -154,6 +154,13 @@ std::vector<ModelShape> GraphsOfMeans() {
           WithMean({ModelKind::kFm, 3, {}, 3, 1}), WithMean({ModelKind::kDeepFm, 4, {5}, 4, 2})};
 }
 
+std::vector<ModelShape> GraphsOfNumbers() {
+  std::vector<ModelShape> all = {
+      WithProducts(), {ModelKind::kLogistic, 0, {}, 3, 2}, {ModelKind::kDeepFm, 4, {5}, 3, 2}};
+  for (ModelShape& shape : all) shape.loss = LossKind::kMse;
+  return all;
+}
+
 std::vector<ModelShape> GraphsOfTables() {
   ModelShape of_both = WithTables();
   of_both.tables[1].combiner = Combiner::kMean;

@@ -11,6 +11,8 @@ namespace strata {
 std::vector<ModelShape> FreeGraphs();
 // Some whose slots have the mean of their keys' rows, single weights included.
 std::vector<ModelShape> GraphsOfMeans();
+// Some whose labels are numbers: of LossKind::kMse.
+std::vector<ModelShape> GraphsOfNumbers();
 // Some over several tables of rows.
 std::vector<ModelShape> GraphsOfTables();
 

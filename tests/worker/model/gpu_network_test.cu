@@ -35,6 +35,7 @@ std::vector<ModelShape> GpuShapes() {
       {ModelKind::kDcnV2, 8, {16}, 3, 2, {8}, 3, 5},
   };
   for (ModelShape& shape : GraphsOfMeans()) shapes.push_back(std::move(shape));
+  for (ModelShape& shape : GraphsOfNumbers()) shapes.push_back(std::move(shape));
   for (ModelShape& shape : FreeGraphs()) shapes.push_back(std::move(shape));
   return shapes;
 }

@@ -36,6 +36,7 @@ std::vector<ModelShape> AllShapes() {
   std::vector<ModelShape> all = FixedShapes();
   for (ModelShape& shape : FreeGraphs()) all.push_back(std::move(shape));
   for (ModelShape& shape : GraphsOfMeans()) all.push_back(std::move(shape));
+  for (ModelShape& shape : GraphsOfNumbers()) all.push_back(std::move(shape));
   for (ModelShape& shape : GraphsOfTables()) all.push_back(std::move(shape));
   return all;
 }

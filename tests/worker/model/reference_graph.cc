@@ -223,6 +223,7 @@ GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, boo
   for (size_t i = 0; i < samples; ++i) {
     for (size_t d = 0; d < spec.dense_width; ++d) batch.dense.push_back(uniform(random));
     batch.labels.push_back(static_cast<float>(random() % 2));
+    if (spec.loss == LossKind::kMse) batch.labels.back() += static_cast<float>(i % 5) * 0.75F - 2;
     batch.weights.push_back(i % 3 == 0 ? 2.5F : 1.0F);
   }
   if (weighted) batch.key_weights.resize(batch.keys.size());
@@ -344,6 +345,10 @@ double GraphExample::Loss(double l2) const {
   for (size_t i = 0; i < batch.samples; ++i) {
     const double z = Logit(i);
     const double y = batch.labels[i];
+    if (spec.loss == LossKind::kMse) {
+      loss += batch.weights[i] * (z - y) * (z - y);
+      continue;
+    }
     loss += batch.weights[i] * (std::log1p(std::exp(-std::abs(z))) + std::max(z, 0.0) - y * z);
   }
   return loss;

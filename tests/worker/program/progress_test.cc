@@ -60,6 +60,11 @@ TEST(Progress, ShowsTheNewestEvaluation) {
   EXPECT_EQ(nlohmann::json::parse(ProgressJson("train", state))["evaluation"]["gauc"], 0.625);
   state.evaluation->auc = kUnknown;
   EXPECT_THAT(ProgressLine("train", state), testing::HasSubstr("test AUC none logloss 0.5000"));
+  state.evaluation->mse = 2.25;
+  EXPECT_THAT(ProgressLine("train", state), testing::HasSubstr("test RMSE 1.5 (step 300"));
+  const auto object = nlohmann::json::parse(ProgressJson("train", state));
+  EXPECT_EQ(object["evaluation"]["mse"], 2.25);
+  EXPECT_FALSE(object["evaluation"].contains("auc"));
 }
 
 TEST(Progress, PaceBeginsWithTheFirstAdvance) {

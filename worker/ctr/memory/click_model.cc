@@ -39,8 +39,9 @@ Result<std::vector<FittedFeature>> Fit(const ClickRows& rows,
 
 Result<std::unique_ptr<BatchSource>> Batches(const ClickRows& rows,
                                              const std::vector<FittedFeature>& features,
-                                             bool needs_labels) {
-  STRATA_ASSIGN(MemoryReader reader, MemoryReader::Make(rows, SpecsOf(features), needs_labels));
+                                             bool needs_labels, LossKind loss) {
+  STRATA_ASSIGN(MemoryReader reader,
+                MemoryReader::Make(rows, SpecsOf(features), needs_labels, loss == LossKind::kMse));
   return std::unique_ptr<BatchSource>(
       std::make_unique<RowBatches>(std::make_unique<MemoryReader>(std::move(reader)), features));
 }
@@ -131,7 +132,8 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
   STRATA_ASSIGN(const ModelShape shape, ShapeOf(training));
   auto state = std::make_shared<State>();
   STRATA_ASSIGN(state->features, Fit(rows, training.features));
-  STRATA_ASSIGN(std::unique_ptr<BatchSource> source, Batches(rows, state->features, true));
+  STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
+                Batches(rows, state->features, true, shape.loss));
   if (training.shuffle_rows > 0) {
     source = std::make_unique<ShuffleSource>(std::move(source), training.shuffle_rows,
                                              Mix64(training.seed));
@@ -193,13 +195,16 @@ ModelKind ClickModel::kind() const { return state_->saved.shape.kind; }
 std::vector<FeatureSpec> ClickModel::features() const { return SpecsOf(state_->features); }
 
 Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
-  STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, false));
+  const LossKind loss = state_->saved.shape.loss;
+  STRATA_ASSIGN(const std::unique_ptr<BatchSource> source,
+                Batches(rows, state_->features, false, loss));
   const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape), 1);
   Scorer scorer(*network, state_->saved.dense, *state_->store, TableIds(state_->tables));
   std::vector<float> all;
   STRATA_TRY(scorer.Score(*source, [&](const Batch&, std::span<const float> logits) -> Status {
     for (const float logit : logits) {
-      all.push_back(static_cast<float>(math::Sigmoid(double{logit})));
+      all.push_back(loss == LossKind::kMse ? logit
+                                           : static_cast<float>(math::Sigmoid(double{logit})));
     }
     return {};
   }));
@@ -207,14 +212,17 @@ Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
 }
 
 Result<ClickMetrics> ClickModel::Evaluate(const ClickRows& rows) const {
-  STRATA_ASSIGN(const std::unique_ptr<BatchSource> source, Batches(rows, state_->features, true));
+  STRATA_ASSIGN(const std::unique_ptr<BatchSource> source,
+                Batches(rows, state_->features, true, state_->saved.shape.loss));
   const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape), 1);
   Scorer scorer(*network, state_->saved.dense, *state_->store, TableIds(state_->tables));
   SingleGroup alone;
   STRATA_ASSIGN(const Metrics metrics,
                 scorer.Evaluate(*source, alone, [](size_t) { return Status::Ok(); }));
-  return ClickMetrics{
-      .auc = metrics.auc, .logloss = metrics.logloss, .calibration = metrics.calibration};
+  return ClickMetrics{.auc = metrics.auc,
+                      .logloss = metrics.logloss,
+                      .calibration = metrics.calibration,
+                      .mse = metrics.mse};
 }
 
 }  // namespace strata

@@ -43,10 +43,11 @@ Result<size_t> FindColumn(const ClickRows& rows, const FeatureSpec& feature) {
   return static_cast<size_t>(found - rows.columns.begin());
 }
 
-Status CheckLabels(std::span<const float> labels) {
+Status CheckLabels(std::span<const float> labels, bool is_number) {
   for (size_t row = 0; row < labels.size(); ++row) {
-    if (labels[row] == 0 || labels[row] == 1) continue;
-    return Invalid(fmt::format("rows: row {}: label {} is neither 0 nor 1", row + 1, labels[row]));
+    if (is_number ? std::isfinite(labels[row]) : labels[row] == 0 || labels[row] == 1) continue;
+    return Invalid(fmt::format("rows: row {}: label {} is {}", row + 1, labels[row],
+                               is_number ? "no finite number" : "neither 0 nor 1"));
   }
   return {};
 }
@@ -63,7 +64,8 @@ Status CheckWeights(std::span<const float> weights) {
 }  // namespace
 
 Result<MemoryReader> MemoryReader::Make(const ClickRows& rows,
-                                        std::span<const FeatureSpec> features, bool needs_labels) {
+                                        std::span<const FeatureSpec> features, bool needs_labels,
+                                        bool label_is_number) {
   ColumnPlan plan;
   for (const ClickColumn& column : rows.columns) plan.names.push_back(column.name);
   for (const FeatureSpec& feature : features) {
@@ -83,7 +85,7 @@ Result<MemoryReader> MemoryReader::Make(const ClickRows& rows,
   if (rows.weights.size() != count && !rows.weights.empty()) {
     return Invalid(fmt::format("rows: {} weights for {} rows", rows.weights.size(), count));
   }
-  STRATA_TRY(CheckLabels(rows.labels));
+  STRATA_TRY(CheckLabels(rows.labels, label_is_number));
   STRATA_TRY(CheckWeights(rows.weights));
   return MemoryReader(rows, std::move(plan), count);
 }

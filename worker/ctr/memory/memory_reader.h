@@ -16,9 +16,9 @@ namespace strata {
 class MemoryReader : public RowReader {
  public:
   // kInvalid names the column, label or weight that does not fit. Texts that should be numbers are
-  // found by Next.
+  // found by Next. Labels are 0 or 1, or with `label_is_number` any finite number.
   static Result<MemoryReader> Make(const ClickRows& rows, std::span<const FeatureSpec> features,
-                                   bool needs_labels);
+                                   bool needs_labels, bool label_is_number = false);
 
   size_t rows() const { return rows_; }
 
