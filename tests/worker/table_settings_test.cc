@@ -131,6 +131,9 @@ TEST(TableSettings, WhatAnOptimizerCannotBe) {
       why("learning_rate = 0.01", {"sparse.decay_steps=5", "sparse.end_learning_rate=0.02"}),
       HasSubstr("job.toml:15:1: table.end_learning_rate: expected at most learning_rate"));
   EXPECT_THAT(why("learning_rat = 1"), HasSubstr("did you mean 'table.learning_rate'?"));
+  EXPECT_THAT(why("combiner = \"mean\""),
+              HasSubstr("job.toml:18:1: combiner is for slots of several keys, and the features of "
+                        "a [[table]]"));
   EXPECT_THAT(why("placement = \"gpu\""),
               HasSubstr("job.toml:18:1: placement is one of all tables: remove it and set "
                         "sparse.placement"));

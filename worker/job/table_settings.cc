@@ -40,6 +40,9 @@ constexpr Setting kTableRows[] = {
 };
 
 constexpr RefusedKey kRefused[] = {
+    {.key = "combiner",
+     .why = "is for slots of several keys, and the features of a [[table]], which are of columns, "
+            "have one key a row: remove it (model.combiner is for libffm, libsvm and raw)"},
     {.key = "placement",
      .why = "is one of all tables: remove it and set sparse.placement. A GPU holds the rows of a "
             "model of one table, so that several are on servers or in this process"}};
