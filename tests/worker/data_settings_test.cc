@@ -11,9 +11,9 @@
 
 #include "base/random.h"
 #include "tests/worker/text_disk.h"
+#include "worker/data/csv_batches.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/feature_statistics.h"
-#include "worker/data/row_batches.h"
 
 namespace strata {
 namespace {
@@ -65,8 +65,9 @@ Batch BatchOf(const std::string& job_text, const std::string& file, Share share)
   auto all = CsvReader::Open(disk, "f", job->data, {}).value();
   const auto statistics = FeatureStatistics::Gather(*all, job->data.features);
   EXPECT_TRUE(statistics.ok()) << statistics.status().ToString();
-  auto source = RowBatches::Make(CsvReader::Open(disk, "f", job->data, {.share = share}).value(),
-                                 FitFeatures(job->data.features, *statistics));
+  const TextOptions options = {.share = share};
+  auto source = MakeCsvBatches(disk, OpenCsvFiles(disk, {"f"}, job->data, options).value(),
+                               job->data, options, FitFeatures(job->data.features, *statistics));
   Batch batch;
   EXPECT_TRUE((*source)->Next(1'000'000, &batch).ok());
   return batch;

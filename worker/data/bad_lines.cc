@@ -4,6 +4,7 @@
 
 #include "base/human_text.h"
 #include "base/log.h"
+#include "worker/data/text_blocks.h"
 
 namespace strata {
 
@@ -12,11 +13,21 @@ std::string LinePlace(const std::string& path, uint64_t offset, uint64_t line_nu
                           : fmt::format("{}: line at byte {}", path, offset);
 }
 
-std::string BadLines::Add(const std::string& place, const std::string& reason) {
+Result<std::string> BadLines::Add(const TextBlock& block, const Line& line,
+                                  const std::string& reason) {
   ++count_;
-  std::string text = fmt::format("{}: {}", place, reason);
+  std::string text = fmt::format("{}: {}", block.PlaceOf(line), reason);
   if (examples_.size() < kShownMax) examples_.push_back(text);
+  // The estimate is rough while few lines have been read.
+  if (count_ >= kShownMax) STRATA_TRY(Check(block.LinesRead(line), block.LinesEstimated(line)));
   return text;
+}
+
+Status BadLines::End(uint64_t lines) {
+  STRATA_TRY(Check(lines, lines));
+  if (logs_) LogExamples();
+  logs_ = false;  // later passes would say the same
+  return {};
 }
 
 void BadLines::LogExamples() const {

@@ -14,36 +14,42 @@ namespace strata {
 // means that it is unknown.
 std::string LinePlace(const std::string& path, uint64_t offset, uint64_t line_number);
 
+struct TextBlock;
+struct Line;
+
+// One thread at a time.
 class BadLines {
  public:
   static constexpr size_t kShownMax = 10;
 
   // `files` names what is read, for messages. `share_max` is the share of bad lines above which it
-  // is no good.
-  BadLines(std::string files, double share_max) : files_(std::move(files)), share_max_(share_max) {}
+  // is no good. `logs`: the first pass warns of the first kShownMax, once it is through.
+  BadLines(std::string files, double share_max, bool logs)
+      : files_(std::move(files)), share_max_(share_max), logs_(logs) {}
 
-  // Counts a line. Returns the reason with the line's place: "rows.csv:7: 3 columns, expected 4".
-  std::string Add(const std::string& place, const std::string& reason);
-
-  // Warns of the first kShownMax, and says how many there are: for a file that is good enough,
-  // whose Check does not show them.
-  void LogExamples() const;
-
-  // What probably is wrong with all lines, and the step that helps; Check's error says it.
+  // What probably is wrong with all lines, and the step that helps; errors say it.
   void SetAdvice(std::string advice) { advice_ = std::move(advice); }
 
-  // kInvalid, with counts and examples, when more than share_max of `lines_expected` lines are bad
-  // already, or when there were kShownMax lines and none of them was good.
-  Status Check(uint64_t lines_read, uint64_t lines_expected) const;
+  // Counts a line of the block. Returns the reason with the line's place: "rows.csv:7: 3 columns,
+  // expected 4". kInvalid, with counts and examples, once it is certain that too many are bad: more
+  // than share_max of the lines that the share is estimated to have, or kShownMax and none is good.
+  Result<std::string> Add(const TextBlock& block, const Line& line, const std::string& reason);
 
-  // Forgets everything, for another pass.
+  // At the end of a share of so many lines. kInvalid as Add.
+  Status End(uint64_t lines);
+
+  // Forgets the lines, for another pass.
   void Reset();
 
   uint64_t count() const { return count_; }
 
  private:
+  Status Check(uint64_t lines_read, uint64_t lines_expected) const;
+  void LogExamples() const;
+
   std::string files_;
   double share_max_;
+  bool logs_;
   std::string advice_;
   uint64_t count_ = 0;
   std::vector<std::string> examples_;

@@ -36,10 +36,13 @@ struct Batch {
   // Makes the batch empty, of this shape. Memory is kept.
   void Start(size_t slots_now, size_t dense_width_now);
   static constexpr size_t kKeysMax = size_t{1} << 31;
-  // Appends a sample's keys, slot after slot; `lengths` has the number of each slot's. The weights
-  // are as key_weights, of these keys alone. kInvalid: more than kKeysMax keys in all.
-  Status AppendKeys(std::span<const Key> sample_keys, std::span<const float> sample_weights,
-                    std::span<const uint32_t> lengths);
+  // kInvalid: so many samples have more than kKeysMax keys.
+  static Status TooManyKeys(size_t samples);
+  // Appends a sample's keys, slot after slot, so that there are kKeysMax at most. `ends` has for
+  // each slot how many keys there are up to its last one. The weights are as key_weights, of these
+  // keys alone.
+  void AppendKeys(std::span<const Key> sample_keys, std::span<const float> sample_weights,
+                  std::span<const uint32_t> ends);
 };
 
 // The distinct keys of a batch: those of table after table, each in order of first appearance.

@@ -1,315 +1,40 @@
 #include "worker/data/csv_reader.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-
-#include "base/file/text_file.h"
-#include "base/human_text.h"
-#include "worker/data/file_look.h"
-#include "worker/data/label.h"
-#include "worker/data/number_text.h"
+#include <utility>
 
 namespace strata {
-namespace {
-
-// True for comments, and for lines of nothing but blanks.
-bool IsSkipped(std::string_view line, const CsvFormat& format) {
-  if (!format.comment.empty() && line.starts_with(format.comment)) return true;
-  return std::ranges::all_of(
-      line, [&](char c) { return (c == ' ' || c == '\t') && c != format.delimiter; });
-}
-
-bool Contains(const std::vector<std::string>& texts, std::string_view text) {
-  return std::ranges::find(texts, text) != texts.end();
-}
-
-// The columns that a header names.
-Result<std::vector<std::string>> ReadHeader(const FirstLine& line, const CsvFormat& format) {
-  if (line.text.empty()) {
-    return Invalid("holds no header: it is empty but for blanks and comments");
-  }
-  CsvFields fields;
-  if (const char* why = SplitCsvLine(line.text, format.delimiter, format.trim, &fields)) {
-    return Invalid(fmt::format("the header in line {}: {}", line.number, why));
-  }
-  return std::vector<std::string>(fields.fields.begin(), fields.fields.end());
-}
-
-// Every name that the job expects a header to have, but for the label's.
-std::vector<std::string> FeatureColumns(const DataSpec& spec) {
-  std::vector<std::string> names;
-  for (const FeatureSpec& feature : spec.features) names.push_back(feature.column);
-  return names;
-}
-
-// Whether a line of Criteo's has all columns but the label's.
-bool LacksLabel(const std::string& line, const CsvFormat& format) {
-  CsvFields fields;
-  return format.is_criteo &&
-         SplitCsvLine(line, format.delimiter, format.trim, &fields) == nullptr &&
-         fields.fields.size() + 1 == format.columns.size();
-}
-
-// What a first line that does not fit the job looks like, and the step that helps; "": unknown.
-std::string AdviceFor(const std::string& line, const DataSpec& spec, bool labels_required) {
-  const CsvFormat& format = spec.format;
-  if (LacksLabel(line, format)) {
-    const size_t found = format.columns.size() - 1;
-    return labels_required
-               ? fmt::format(
-                     "The first line has {} fields: the label seems to be missing, as in "
-                     "the test.txt of the Kaggle challenge, which one can only predict.",
-                     found)
-               : fmt::format(
-                     "The first line has {} fields, so that the file was read as one "
-                     "without labels: correct the line if it has them.",
-                     found);
-  }
-  CsvFields fields;
-  const bool fits = !format.header &&
-                    SplitCsvLine(line, format.delimiter, format.trim, &fields) == nullptr &&
-                    fields.fields.size() == format.columns.size();
-  if (fits) return "";
-  if (std::string look = ForeignTextLook(line); !look.empty()) {
-    return fmt::format("The first line looks like {}.", look);
-  }
-  if (const std::string look = HiddenLook(line); !look.empty()) {
-    return fmt::format("In the first line, {}.", look);
-  }
-  if (LooksLikeLibsvm(line)) {
-    return "The first line looks like libsvm (label index:value): set data.format = \"libsvm\" for "
-           "a click model; train trees from it by a train.conf (--lightgbm-conf).";
-  }
-  const std::vector<std::string> names =
-      format.header ? FeatureColumns(spec) : std::vector<std::string>();
-  const char likely = LikelyDelimiter(line, format.delimiter, format.columns.size(), names);
-  if (likely == '\0') return "";
-  const std::string shown = likely == '\t' ? "\\t" : std::string(1, likely);
-  if (format.is_criteo) {
-    return fmt::format(
-        "The first line's fields seem to be separated by '{}', where Criteo's logs have tabs: use "
-        "data.format = \"csv\" and data.delimiter = \"{}\".",
-        shown, shown);
-  }
-  return fmt::format(
-      "The first line's fields seem to be separated by '{}', not by '{}': set data.delimiter = "
-      "\"{}\".",
-      shown, ShownBytes({&format.delimiter, 1}), shown);
-}
-
-// What was wrong with the first line, and what it looks like, where that is known.
-Status WithAdvice(const Status& why, const std::string& advice) {
-  return advice.empty() ? why : Invalid(fmt::format("{}. {}", why.message(), advice));
-}
-
-// Whether a header has numbers for names, and none of those that the job uses.
-bool LooksLikeData(const std::vector<std::string>& columns, const DataSpec& spec) {
-  std::vector<std::string> used = FeatureColumns(spec);
-  used.insert(used.end(), spec.ignore.begin(), spec.ignore.end());
-  used.insert(used.end(), {spec.label, spec.weight, spec.query, spec.group});
-  double number = 0;
-  return std::ranges::any_of(columns,
-                             [&](const auto& text) { return ParseNumber(text, &number); }) &&
-         std::ranges::none_of(columns, [&](const auto& text) { return Contains(used, text); });
-}
-
-// A file and what its first line says.
-struct OpenedCsv {
-  OpenedText text;
-  std::vector<std::string> columns;
-  std::string where;   // the columns are named
-  std::string advice;  // "": the first line fits the job
-};
-
-Result<OpenedCsv> OpenCsv(Disk& disk, const std::string& name, const DataSpec& spec,
-                          const TextOptions& options) {
-  OpenedCsv csv;
-  STRATA_ASSIGN(csv.text, OpenText(disk, name, options.check));
-  const std::string& path = csv.text.path;
-  const bool labels_required = options.labels_required;
-  STRATA_ASSIGN(const FirstLine first, ReadFirstLine(csv.text, [&](std::string_view line) {
-                  return IsSkipped(line, spec.format);
-                }));
-  csv.advice = AdviceFor(first.text, spec, labels_required);
-  csv.columns = spec.format.columns;
-  csv.where = path;
-  if (!labels_required && LacksLabel(first.text, spec.format)) {
-    csv.columns.erase(csv.columns.begin());
-  }
-  if (!spec.format.header) return csv;
-  Result<std::vector<std::string>> header = ReadHeader(first, spec.format);
-  if (!header.ok()) return WithAdvice(header.status().Prefixed(path), csv.advice);
-  csv.columns = std::move(header).value();
-  csv.where = fmt::format("{}:{}", path, first.number);
-  if (csv.advice.empty() && LooksLikeData(csv.columns, spec)) {
-    return Invalid(
-        fmt::format("{}: expected the names of columns, found '{}', which looks like a row of "
-                    "data: set data.header = false, and list the names in data.columns",
-                    csv.where, ShownBytes(first.text)));
-  }
-  csv.text.rows_begin = first.end;
-  csv.text.first_line = first.number + 1;
-  return csv;
-}
-
-// All files have the columns of the first one.
-Status CheckSameColumns(const OpenedCsv& csv, const OpenedCsv& first, const CsvFormat& format) {
-  if (csv.columns == first.columns) return {};
-  if (!format.header) {
-    const auto fields = [](const OpenedCsv& of) { return Counted(of.columns.size(), "field"); };
-    return Invalid(fmt::format(
-        "{}: the first line has {}, and {} that of {}: expected that all files of a job have "
-        "labels, or none of them has",
-        csv.where, fields(csv), fields(first), first.where));
-  }
-  const auto [here, there] = std::ranges::mismatch(csv.columns, first.columns);
-  const auto name = [](const std::vector<std::string>& columns, auto at) {
-    return at == columns.end() ? std::string("nothing more") : "'" + ShownBytes(*at) + "'";
-  };
-  return Invalid(
-      fmt::format("{}: column {} of the header is {}, expected {}, as {} has it: all files of a "
-                  "job must have the same header",
-                  csv.where, here - csv.columns.begin() + 1, name(csv.columns, here),
-                  name(first.columns, there), first.where));
-}
-
-}  // namespace
 
 Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk,
                                                    const std::vector<std::string>& paths,
                                                    const DataSpec& spec,
                                                    const TextOptions& options) {
-  STRATA_CHECK(!paths.empty());
-  STRATA_ASSIGN(OpenedCsv first, OpenCsv(disk, paths[0], spec, options));
-  Result<ColumnPlan> plan = PlanColumns(first.columns, spec, first.where, options.labels_required);
-  if (!plan.ok()) return WithAdvice(plan.status(), first.advice);
-  std::string advice = first.advice;
-  std::vector<OpenedText> texts;
-  for (size_t i = 1; i < paths.size(); ++i) {
-    STRATA_ASSIGN(OpenedCsv csv, OpenCsv(disk, paths[i], spec, options));
-    const Status same = CheckSameColumns(csv, first, spec.format);
-    if (!same.ok()) return WithAdvice(same, csv.advice);
-    if (advice.empty() && !csv.advice.empty()) advice = fmt::format("{}: {}", paths[i], csv.advice);
-    csv.text.file.reset();
-    texts.push_back(std::move(csv.text));
-  }
-  if (!texts.empty()) first.text.file.reset();
-  texts.insert(texts.begin(), std::move(first.text));
-  std::unique_ptr<CsvReader> reader(
-      new CsvReader(disk, std::move(texts), spec, std::move(plan).value(), options));
-  if (!spec.format.header) reader->lines_.SetAdvice(advice);
-  return reader;
+  STRATA_ASSIGN(CsvFiles files, OpenCsvFiles(disk, paths, spec, options));
+  return std::unique_ptr<CsvReader>(new CsvReader(disk, std::move(files), spec, options));
 }
 
-CsvReader::CsvReader(Disk& disk, std::vector<OpenedText> texts, const DataSpec& spec,
-                     ColumnPlan plan, const TextOptions& options)
-    : spec_(spec),
-      plan_(std::move(plan)),
-      options_(options),
-      lines_(disk, std::move(texts), spec.format.bad_share_max, options),
-      numbers_(plan_.names.size(), std::nan("")) {}
+CsvReader::CsvReader(Disk& disk, CsvFiles files, const DataSpec& spec, const TextOptions& options)
+    : keep_bad_rows_(options.keep_bad_rows),
+      lines_(disk, std::move(files.texts), spec.format.bad_share_max, options),
+      parser_(spec, std::move(files.plan), options.labels_required) {
+  lines_.SetAdvice(std::move(files.advice));
+}
 
 Result<bool> CsvReader::Next(DataRow* row) {
   Line line;
   while (true) {
     STRATA_ASSIGN(const bool read, lines_.Next(&line));
     if (!read) return false;
-    if (IsSkipped(line.text, spec_.format)) continue;
-    const std::string reason = ReadRow(line, row);
+    if (parser_.IsSkipped(line.text)) continue;
+    row->offset = lines_.IdOf(line);
     row->bad = {};
+    const std::string reason = parser_.Parse(line.text, row);
     if (reason.empty()) return true;
     STRATA_ASSIGN(bad_reason_, lines_.AddBad(line, reason));
-    if (!options_.keep_bad_rows) continue;
-    MakeMissing(row);
+    if (!keep_bad_rows_) continue;
+    row->bad = bad_reason_;
+    parser_.MakeMissing(row);
     return true;
   }
-}
-
-std::string CsvReader::ReadRow(const Line& line, DataRow* row) {
-  const CsvFormat& format = spec_.format;
-  row->offset = lines_.IdOf(line);
-  if (line.text.starts_with(kByteOrderMark)) return HiddenLook(line.text);
-  const char* why = SplitCsvLine(line.text, format.delimiter, format.trim, &fields_);
-  if (why != nullptr) return why;
-  if (fields_.fields.size() != plan_.names.size()) {
-    return fmt::format("{}, expected {}", Counted(fields_.fields.size(), "column"),
-                       plan_.names.size());
-  }
-  if (NamesColumns()) {
-    if (format.is_criteo)
-      return "the columns' names, which Criteo's logs have not: remove the line";
-    return format.header ? "the header is repeated: remove the line"
-                         : "the columns' names: set data.header = true, without data.columns";
-  }
-  if (!format.missing.empty()) {
-    for (std::string_view& field : fields_.fields) {
-      if (Contains(format.missing, field)) field = {};
-    }
-  }
-  for (const size_t column : plan_.numeric_columns) {
-    std::string reason = ReadNumber(column);
-    if (!reason.empty()) return reason;
-  }
-  row->fields = fields_.fields;
-  row->numbers = numbers_;
-  return ReadLearned(row);
-}
-
-std::string CsvReader::ReadLearned(DataRow* row) const {
-  row->label = std::nanf("");
-  row->weight = 1;
-  row->query = 0;
-  if (!options_.labels_required) return "";
-  std::string reason = ReadLabel(spec_, fields_.fields[plan_.label], &row->label);
-  if (reason.empty()) reason = ReadWeight(&row->weight);
-  if (reason.empty()) reason = ReadQuery(&row->query);
-  return reason;
-}
-
-bool CsvReader::NamesColumns() const {
-  return plan_.names.size() > 1 && fields_.fields[0] == plan_.names[0] &&
-         std::ranges::equal(fields_.fields, plan_.names);
-}
-
-void CsvReader::MakeMissing(DataRow* row) {
-  fields_.fields.assign(plan_.names.size(), {});
-  std::ranges::fill(numbers_, std::nan(""));
-  *row = {.bad = bad_reason_,
-          .offset = row->offset,
-          .fields = fields_.fields,
-          .numbers = numbers_,
-          .label = std::nanf("")};
-}
-
-std::string CsvReader::ReadNumber(size_t column) {
-  const std::string_view field = fields_.fields[column];
-  numbers_[column] = std::nan("");
-  if (field.empty() || ParseNumber(field, &numbers_[column])) return "";
-  return fmt::format("column '{}': '{}' is no finite number", plan_.names[column],
-                     ShownBytes(field));
-}
-
-std::string CsvReader::ReadWeight(float* weight) const {
-  if (plan_.weight == ColumnPlan::kNone) return "";
-  const std::string_view field = fields_.fields[plan_.weight];
-  double number = 0;
-  if (!ParseNumber(field, &number) || number < 0) {
-    return fmt::format("the weight '{}' is no number of at least 0", ShownBytes(field));
-  }
-  *weight = static_cast<float>(number);
-  return "";
-}
-
-std::string CsvReader::ReadQuery(int64_t* query) const {
-  if (plan_.query == ColumnPlan::kNone) return "";
-  const std::string_view field = fields_.fields[plan_.query];
-  const char* end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, *query);
-  if (error == std::errc() && stop == end) return "";
-  return fmt::format("the query '{}' is no whole number", ShownBytes(field));
 }
 
 }  // namespace strata

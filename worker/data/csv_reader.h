@@ -3,15 +3,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/file/disk.h"
 #include "strata/status.h"
 #include "worker/data/columns.h"
-#include "worker/data/csv_line.h"
+#include "worker/data/csv_files.h"
+#include "worker/data/csv_row.h"
 #include "worker/data/data_lines.h"
 #include "worker/data/data_spec.h"
 #include "worker/data/row_reader.h"
@@ -21,10 +20,8 @@ namespace strata {
 // One thread at a time.
 class CsvReader : public RowReader {
  public:
-  // Opens at least one file, reads its header where the spec says that it has one, and matches
-  // columns. The rows are those of the files one after another. The disk outlives the reader.
-  // kNotFound: no such file. kInvalid: an empty file, one that is no text, or columns that do not
-  // match the spec or those of the first file.
+  // The rows are those of the files one after another. The disk outlives the reader. Errors are
+  // those of OpenCsvFiles.
   static Result<std::unique_ptr<CsvReader>> Open(Disk& disk, const std::vector<std::string>& paths,
                                                  const DataSpec& spec, const TextOptions& options);
   // The same of one file.
@@ -43,30 +40,17 @@ class CsvReader : public RowReader {
   // kInvalid: a part of a compressed file.
   Status TakeShare(Share share, bool to_end) { return lines_.TakeShare(share, to_end); }
 
-  const DataSpec& spec() const { return spec_; }
-  const ColumnPlan& plan() const override { return plan_; }
+  const DataSpec& spec() const { return parser_.spec(); }
+  const ColumnPlan& plan() const override { return parser_.plan(); }
   double Progress() const override { return lines_.Progress(); }
   uint64_t bad_rows() const override { return lines_.bad_lines(); }
 
  private:
-  CsvReader(Disk& disk, std::vector<OpenedText> texts, const DataSpec& spec, ColumnPlan plan,
-            const TextOptions& options);
+  CsvReader(Disk& disk, CsvFiles files, const DataSpec& spec, const TextOptions& options);
 
-  // Each returns "" or why the line is bad.
-  std::string ReadRow(const Line& line, DataRow* row);
-  std::string ReadLearned(DataRow* row) const;
-  std::string ReadNumber(size_t column);
-  std::string ReadWeight(float* weight) const;
-  std::string ReadQuery(int64_t* query) const;
-  bool NamesColumns() const;
-  void MakeMissing(DataRow* row);
-
-  DataSpec spec_;
-  ColumnPlan plan_;
-  TextOptions options_;
+  bool keep_bad_rows_;
   DataLines lines_;
-  CsvFields fields_;
-  std::vector<double> numbers_;
+  CsvRowParser parser_;
   std::string bad_reason_;  // of the last bad row
 };
 

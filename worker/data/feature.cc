@@ -30,6 +30,12 @@ Key EncodeBucket(const FittedFeature& feature, uint64_t salt, double x) {
   return std::isnan(x) ? MissingKey(salt) : BucketKey(salt, BucketOf(feature, x));
 }
 
+// Rows without a value are a group of their own.
+uint64_t GroupOf(std::string_view text) {
+  static const uint64_t salt = FeatureSalt("group", FeatureKind::kCategorical);
+  return text.empty() ? MissingKey(salt) : TextKey(salt, text);
+}
+
 }  // namespace
 
 std::vector<FeatureSpec> SpecsOf(std::span<const FittedFeature> features) {
@@ -69,7 +75,8 @@ std::vector<FittedFeature> FitFeatures(std::span<const FeatureSpec> features,
   return fitted;
 }
 
-FeatureEncoder::FeatureEncoder(std::vector<FittedFeature> features, const ColumnPlan& plan) {
+FeatureEncoder::FeatureEncoder(std::vector<FittedFeature> features, const ColumnPlan& plan)
+    : group_column_(plan.group) {
   STRATA_CHECK(features.size() == plan.feature_columns.size());
   for (size_t i = 0; i < features.size(); ++i) {
     const FeatureSpec& spec = features[i].spec;
@@ -96,6 +103,9 @@ void FeatureEncoder::Append(const DataRow& row, Batch* batch) const {
   }
   batch->labels.push_back(row.label);
   batch->weights.push_back(row.weight);
+  if (group_column_ != ColumnPlan::kNone) {
+    batch->groups.push_back(GroupOf(row.fields[group_column_]));
+  }
   ++batch->samples;
 }
 

@@ -56,14 +56,12 @@ uint64_t BucketOf(const FittedFeature& feature, double x);
 double SignedLog(double x);
 
 // Appends rows to batches. Dense features come first in their order, slots likewise in theirs.
-// A slot's keys depend on its column's name and kind alone, not on its place. Thread-safe.
+// A slot's keys depend on its column's name and kind alone, not on its place. Rows get groups if
+// the plan has a column for them. Thread-safe.
 class FeatureEncoder {
  public:
   // `plan` says where each feature's column stands in a row.
   FeatureEncoder(std::vector<FittedFeature> features, const ColumnPlan& plan);
-
-  size_t slots() const { return slots_.size(); }
-  size_t dense_width() const { return dense_.size(); }
 
   // Makes the batch empty, of this encoder's shape.
   void Start(Batch* batch) const;
@@ -77,6 +75,7 @@ class FeatureEncoder {
   };
   std::vector<Column> dense_;
   std::vector<Column> slots_;
+  size_t group_column_;  // ColumnPlan::kNone: rows are in no groups
 };
 
 }  // namespace strata

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "worker/data/line_reader.h"
+#include "worker/data/line_blocks.h"
 
 namespace strata {
 

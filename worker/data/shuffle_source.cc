@@ -67,11 +67,9 @@ Result<bool> ShuffleSource::Take(Row* row) {
   const auto offsets = incoming_.offsets.begin() + static_cast<ptrdiff_t>(i * incoming_.slots);
   const uint32_t begin = offsets[0];
   const uint32_t end = offsets[static_cast<ptrdiff_t>(incoming_.slots)];
-  row->slots.clear();
-  for (size_t s = 0; s < incoming_.slots; ++s) {
-    const auto slot = static_cast<ptrdiff_t>(s);
-    row->slots.insert(row->slots.end(), offsets[slot + 1] - offsets[slot],
-                      static_cast<uint32_t>(s));
+  row->ends.resize(incoming_.slots);
+  for (size_t slot = 0; slot < incoming_.slots; ++slot) {
+    row->ends[slot] = offsets[static_cast<ptrdiff_t>(slot) + 1] - begin;
   }
   row->keys.assign(incoming_.keys.begin() + begin, incoming_.keys.begin() + end);
   row->key_weights.clear();
@@ -87,9 +85,10 @@ Result<bool> ShuffleSource::Take(Row* row) {
 }
 
 Status ShuffleSource::Append(const Row& row, Batch* batch) {
-  lengths_.assign(batch->slots, 0);
-  for (const uint32_t slot : row.slots) ++lengths_[slot];
-  STRATA_TRY(batch->AppendKeys(row.keys, row.key_weights, lengths_));
+  if (row.keys.size() > Batch::kKeysMax - batch->keys.size()) {
+    return Batch::TooManyKeys(batch->samples + 1);
+  }
+  batch->AppendKeys(row.keys, row.key_weights, row.ends);
   AppendAll(row.dense, &batch->dense);
   batch->labels.push_back(row.label);
   batch->weights.push_back(row.weight);

@@ -25,7 +25,7 @@ class ShuffleSource : public BatchSource {
  private:
   struct Row {
     std::vector<Key> keys;
-    std::vector<uint32_t> slots;     // of each key; ascending
+    std::vector<uint32_t> ends;      // by slot, how many keys there are up to its last one
     std::vector<float> key_weights;  // as Batch::key_weights
     std::vector<float> dense;
     float label = 0;
@@ -44,8 +44,7 @@ class ShuffleSource : public BatchSource {
   size_t filled_ = 0;
   Batch incoming_;  // what was last read from the source
   size_t incoming_next_ = 0;
-  std::vector<uint32_t> lengths_;  // of the sample that is being appended: keys of each slot
-  bool ended_ = false;             // the source has no more
+  bool ended_ = false;  // the source has no more
 };
 
 }  // namespace strata

@@ -3,79 +3,118 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/human_text.h"
 #include "worker/data/feature_key.h"
+#include "worker/data/sparse_fields.h"
+#include "worker/data/sparse_row.h"
+#include "worker/data/text_batches.h"
 
 namespace strata {
+namespace {
 
-Result<std::unique_ptr<SparseBatches>> SparseBatches::Make(
-    std::unique_ptr<SparseReader> reader, std::span<const FittedFeature> features) {
-  STRATA_ASSIGN(SparseFields fields, FieldsOfFeatures(*reader->spec().sparse, features));
-  return std::unique_ptr<SparseBatches>(new SparseBatches(std::move(reader), std::move(fields)));
-}
+class SparseEncoder : public LineEncoder {
+ public:
+  SparseEncoder(SparseRowParser parser, SparseFields fields,
+                std::shared_ptr<const std::vector<uint64_t>> salts)
+      : parser_(std::move(parser)), fields_(std::move(fields)), salts_(std::move(salts)) {}
 
-SparseBatches::SparseBatches(std::unique_ptr<SparseReader> reader, SparseFields fields)
-    : reader_(std::move(reader)), fields_(std::move(fields)) {
-  for (const FittedFeature& feature : FeaturesOfFields(*reader_->spec().sparse, fields_)) {
-    salts_.push_back(FeatureSalt(feature.spec.column, feature.spec.kind));
+  void Start(Batch* batch) const override { batch->Start(salts_->size(), 0); }
+  bool IsSkipped(std::string_view line) const override { return parser_.IsSkipped(line); }
+  LineKind Append(std::string_view line, Batch* batch, std::string* why) override {
+    SparseRow row;
+    *why = parser_.Parse(line, &row);
+    if (!why->empty()) return LineKind::kBad;
+    *why = FindEntries(row);
+    if (!why->empty()) return LineKind::kWrong;
+    AppendEntries(row.label, batch);
+    return LineKind::kSample;
   }
-}
-
-Status SparseBatches::Rewind(uint64_t epoch) {
-  reader_->BeginEpoch(epoch);
-  return Status::Ok();
-}
-
-Status SparseBatches::Next(size_t samples_max, Batch* batch) {
-  batch->Start(salts_.size(), 0);
-  SparseRow row;
-  while (batch->samples < samples_max) {
-    STRATA_ASSIGN(const bool read, reader_->Next(&row));
-    if (!read) break;
-    if (!row.bad.empty()) batch->bad.push_back({batch->samples, std::string(row.bad)});
-    STRATA_TRY(Append(row, batch));
+  void AppendMissing(Batch* batch) override {
+    entries_.clear();
+    AppendEntries(std::nanf(""), batch);
   }
-  return Status::Ok();
-}
 
-Status SparseBatches::Append(const SparseRow& row, Batch* batch) {
-  STRATA_TRY(FindEntries(row));
-  lengths_.assign(salts_.size(), 0);
-  keys_.clear();
-  weights_.clear();
-  for (const Entry& entry : entries_) {
-    ++lengths_[entry.slot];
-    keys_.push_back(entry.key);
-    weights_.push_back(entry.weight);
-  }
-  if (std::ranges::all_of(weights_, [](float weight) { return weight == 1; })) weights_.clear();
-  STRATA_TRY(batch->AppendKeys(keys_, weights_, lengths_));
-  batch->labels.push_back(row.label);
-  batch->weights.push_back(1);
-  ++batch->samples;
-  return Status::Ok();
-}
+ private:
+  struct Entry {
+    size_t slot;
+    Key key;
+    float weight;
+  };
 
-// The row's keys, slot after slot.
-Status SparseBatches::FindEntries(const SparseRow& row) {
-  entries_.clear();
-  for (const SparseValue& value : row.values) {
-    const std::optional<size_t> slot = fields_.SlotOf(value.field);
-    if (!slot.has_value()) {
-      return Invalid(fmt::format(
-          "{}: field {} is not among the {} that the model was trained with: correct the file, or "
-          "train with rows that have the field",
-          reader_->PlaceOfRow(), value.field, Counted(salts_.size(), "field")));
+  // The row's keys, slot after slot. Returns "", or which field is unknown.
+  std::string FindEntries(const SparseRow& row) {
+    entries_.clear();
+    for (const SparseValue& value : row.values) {
+      const std::optional<size_t> slot = fields_.SlotOf(value.field);
+      if (!slot.has_value()) {
+        return fmt::format(
+            "field {} is not among the {} that the model was trained with: correct the file, or "
+            "train with rows that have the field",
+            value.field, Counted(salts_->size(), "field"));
+      }
+      entries_.push_back({*slot, TextKey((*salts_)[*slot], value.text), value.weight});
     }
-    entries_.push_back({*slot, TextKey(salts_[*slot], value.text), value.weight});
+    if (!std::ranges::is_sorted(entries_, {}, &Entry::slot)) {
+      std::ranges::stable_sort(entries_, {}, &Entry::slot);
+    }
+    return "";
   }
-  if (!std::ranges::is_sorted(entries_, {}, &Entry::slot)) {
-    std::ranges::stable_sort(entries_, {}, &Entry::slot);
+
+  void AppendEntries(float label, Batch* batch) {
+    ends_.assign(salts_->size(), 0);
+    keys_.clear();
+    weights_.clear();
+    for (const Entry& entry : entries_) {
+      ++ends_[entry.slot];
+      keys_.push_back(entry.key);
+      weights_.push_back(entry.weight);
+    }
+    std::inclusive_scan(ends_.begin(), ends_.end(), ends_.begin());
+    if (std::ranges::all_of(weights_, [](float weight) { return weight == 1; })) weights_.clear();
+    batch->AppendKeys(keys_, weights_, ends_);
+    batch->labels.push_back(label);
+    batch->weights.push_back(1);
+    ++batch->samples;
   }
-  return Status::Ok();
+
+  SparseRowParser parser_;
+  SparseFields fields_;
+  std::shared_ptr<const std::vector<uint64_t>> salts_;  // by slot
+  // Of the row that is being appended.
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> ends_;
+  std::vector<Key> keys_;
+  std::vector<float> weights_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BatchSource>> MakeSparseBatches(Disk& disk, SparseFiles files,
+                                                       const DataSpec& spec,
+                                                       const TextOptions& options,
+                                                       std::span<const FittedFeature> features) {
+  STRATA_ASSIGN(const SparseFields fields, FieldsOfFeatures(*spec.sparse, features));
+  std::vector<uint64_t> salts;
+  for (const FittedFeature& feature : features) {
+    salts.push_back(FeatureSalt(feature.spec.column, feature.spec.kind));
+  }
+  const auto shared = std::make_shared<const std::vector<uint64_t>>(std::move(salts));
+  TextBlocks blocks(disk, std::move(files.texts), options);
+  BadLines bad(blocks.files(), spec.format.bad_share_max, options.log_bad_lines);
+  bad.SetAdvice(std::move(files.advice));
+  STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
+                TextBatches::Make(std::move(blocks), std::move(bad), options, [&] {
+                  return std::make_unique<SparseEncoder>(
+                      SparseRowParser(spec, options.labels_required), fields, shared);
+                }));
+  return source;
 }
 
 }  // namespace strata

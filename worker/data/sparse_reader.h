@@ -3,34 +3,23 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/file/disk.h"
 #include "strata/status.h"
 #include "worker/data/data_lines.h"
 #include "worker/data/data_spec.h"
-#include "worker/data/sparse_line.h"
+#include "worker/data/sparse_files.h"
+#include "worker/data/sparse_row.h"
 
 namespace strata {
-
-// One row, valid until the next one is read.
-struct SparseRow {
-  std::string_view bad = {};  // why the row cannot be read, with its place; "" of a good one
-  uint64_t offset = 0;        // the row's identity: DataLines::IdOf
-  std::string_view text;      // the whole line
-  std::span<const SparseValue> values;  // in the order of the line; none of a bad row
-  float label = 0;                      // 0 or 1; NaN of a bad row, or when not required
-};
 
 // One thread at a time.
 class SparseReader {
  public:
-  // Opens at least one file of the format DataSpec::sparse. The rows are those of the files one
-  // after another. The disk outlives the reader. kNotFound: no such file. kInvalid: an empty file,
-  // or one that is no text.
+  // The rows are those of the files one after another. The disk outlives the reader. Errors are
+  // those of OpenSparseFiles.
   static Result<std::unique_ptr<SparseReader>> Open(Disk& disk,
                                                     const std::vector<std::string>& paths,
                                                     const DataSpec& spec,
@@ -53,25 +42,19 @@ class SparseReader {
   void Rewind() { lines_.Rewind(); }
   // The same, in the order of this epoch: TextOptions::order_seed.
   void BeginEpoch(uint64_t epoch) { lines_.BeginEpoch(epoch); }
-  const DataSpec& spec() const { return spec_; }
+  const DataSpec& spec() const { return parser_.spec(); }
   // Share of the rows that has been read since Rewind, 0 to 1.
   double Progress() const { return lines_.Progress(); }
   // Rows since Rewind that could not be read.
   uint64_t bad_rows() const { return lines_.bad_lines(); }
 
  private:
-  SparseReader(Disk& disk, std::vector<OpenedText> texts, const DataSpec& spec,
-               const TextOptions& options);
+  SparseReader(Disk& disk, SparseFiles files, const DataSpec& spec, const TextOptions& options);
 
-  SparseFormat format() const { return *spec_.sparse; }
-  // "" or why the line is bad.
-  std::string ReadRow(SparseRow* row);
-
-  DataSpec spec_;
-  TextOptions options_;
+  bool keep_bad_rows_;
   DataLines lines_;
   Line line_;  // that was read last
-  SparseLine parts_;
+  SparseRowParser parser_;
   std::string bad_reason_;  // of the last bad row
 };
 

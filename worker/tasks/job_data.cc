@@ -9,16 +9,18 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "worker/ctr/agree.h"
+#include "worker/data/csv_batches.h"
+#include "worker/data/csv_files.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/feature_statistics.h"
 #include "worker/data/file_list.h"
 #include "worker/data/pipeline.h"
 #include "worker/data/raw_batches.h"
 #include "worker/data/raw_features.h"
-#include "worker/data/row_batches.h"
 #include "worker/data/shuffle_source.h"
 #include "worker/data/sparse_batches.h"
 #include "worker/data/sparse_fields.h"
+#include "worker/data/sparse_files.h"
 #include "worker/data/sparse_reader.h"
 #include "worker/model/network.h"
 
@@ -93,20 +95,18 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& jo
                           {.share = options.share,
                            .labels_required = options.labels_required,
                            .order_seed = options.order_seed,
-                           .threads = job.data.threads}));
+                           .threads = options.threads}));
     return source;
   }
+  if (files.empty()) return NoFiles(job, key);
   if (job.data.sparse.has_value()) {
-    STRATA_ASSIGN(std::unique_ptr<SparseReader> reader,
-                  OpenReader<SparseReader>(disk, job, key, files, options));
-    STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
-                  SparseBatches::Make(std::move(reader), features));
-    return source;
+    Result<SparseFiles> opened = OpenSparseFiles(disk, files, job.data, options);
+    if (!opened.ok()) return WrongPath(job, key, opened.status());
+    return MakeSparseBatches(disk, std::move(opened).value(), job.data, options, features);
   }
-  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
-                OpenReader<CsvReader>(disk, job, key, files, options));
-  STRATA_ASSIGN(std::unique_ptr<BatchSource> source, RowBatches::Make(std::move(reader), features));
-  return source;
+  Result<CsvFiles> opened = OpenCsvFiles(disk, files, job.data, options);
+  if (!opened.ok()) return WrongPath(job, key, opened.status());
+  return MakeCsvBatches(disk, std::move(opened).value(), job.data, options, features);
 }
 
 // Reads up to `rows_max` of the first rows; how many there were.
@@ -234,7 +234,8 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
                                                   size_t part_size, const Group& group) {
   const uint64_t seed = Mix64(job.seed + static_cast<uint64_t>(group.rank()));
   // FitJobFeatures has shown the bad lines already.
-  TextOptions options = {.share = ShareOf(group), .log_bad_lines = false};
+  TextOptions options = {
+      .share = ShareOf(group), .log_bad_lines = false, .threads = job.data.threads};
   if (job.shuffle_rows > 0) options.order_seed = seed;
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
                 OpenBatches(disk, job, "data.train", job.train_files, options, features));
@@ -291,7 +292,8 @@ Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                              .labels_required = labels_required,
                              .keep_bad_rows = !labels_required,
                              .log_bad_lines = labels_required,
-                             .check = check},
+                             .check = check,
+                             .threads = job.data.threads},
                             features));
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), Network::kScoreBatch, kBatchesAhead));

@@ -270,7 +270,7 @@ TEST(CsvReader, OtherKindsOfFilesAreNamed) {
   }
   EXPECT_THAT(ReadAll("\"x\";\"city\";\"y\"\n", spec).status.message(),
               HasSubstr("set data.delimiter = \";\""));
-  const std::string endless = "[{\"x\": " + std::string(LineReader::kLineBytesMax, '1');
+  const std::string endless = "[{\"x\": " + std::string(kLineBytesMax, '1');
   EXPECT_THAT(ReadAll(endless, spec).status.message(), HasSubstr("d.csv: looks like JSON"));
 }
 

@@ -13,9 +13,10 @@
 #include "base/random.h"
 #include "tests/worker/text_disk.h"
 #include "worker/data/buckets.h"
+#include "worker/data/csv_batches.h"
+#include "worker/data/csv_reader.h"
 #include "worker/data/feature.h"
 #include "worker/data/feature_statistics.h"
-#include "worker/data/row_batches.h"
 
 namespace strata {
 namespace {
@@ -153,6 +154,11 @@ FeatureStatistics GatherFrom(TextDisk& disk, const DataSpec& spec, Share share) 
   return std::move(statistics).value();
 }
 
+Result<std::unique_ptr<BatchSource>> BatchesOf(TextDisk& disk, const DataSpec& spec,
+                                               const std::vector<FittedFeature>& features) {
+  return MakeCsvBatches(disk, OpenCsvFiles(disk, {"d.csv"}, spec, {}).value(), spec, {}, features);
+}
+
 TEST(FeatureStatistics, DoNotDependOnTheNumberOfWorkers) {
   TextDisk disk;
   disk.files["d.csv"] = RandomRows(3000);
@@ -223,14 +229,12 @@ TEST(FeatureEncoder, EncodesLikeTheReference) {
   disk.files["d.csv"] = text;
   const DataSpec spec = NumbersSpec();
   const std::vector<FittedFeature> fitted = FitFeatures(spec.features, GatherFrom(disk, spec, {}));
-  auto reader = CsvReader::Open(disk, "d.csv", spec, {});
-  ASSERT_TRUE(reader.ok());
-  auto source = RowBatches::Make(std::move(reader).value(), fitted);
+  auto source = BatchesOf(disk, spec, fitted);
   ASSERT_TRUE(source.ok()) << source.status().ToString();
-  EXPECT_EQ((*source)->slots(), 2U);
-  EXPECT_EQ((*source)->dense_width(), 3U);
   Batch batch;
   ASSERT_TRUE((*source)->Next(1000, &batch).ok());
+  EXPECT_EQ(batch.slots, 2U);
+  EXPECT_EQ(batch.dense_width, 3U);
   ASSERT_EQ(batch.samples, 500U);
   ASSERT_EQ(batch.offsets.size(), 1001U);
 
@@ -298,7 +302,7 @@ TEST(FeatureEncoder, ConstantAndEmptyColumnsStayFinite) {
   EXPECT_EQ(fitted[0].deviation, 1);
   EXPECT_EQ(fitted[2].deviation, 1);
   disk.files["d.csv"] = "?,3,t,1\n3e38,-3e38,t,0\n";
-  auto source = RowBatches::Make(CsvReader::Open(disk, "d.csv", spec, {}).value(), fitted);
+  auto source = BatchesOf(disk, spec, fitted);
   ASSERT_TRUE(source.ok());
   Batch batch;
   ASSERT_TRUE((*source)->Next(9, &batch).ok());
@@ -406,14 +410,12 @@ TEST(FeatureText, DamagedTextIsSafe) {
   }
 }
 
-TEST(RowBatches, RefusesOtherFeatures) {
+TEST(CsvBatches, RefuseOtherFeatures) {
   TextDisk disk;
   disk.files["d.csv"] = "1,2,t,1\n";
   const DataSpec spec = NumbersSpec();
   std::vector<FittedFeature> fitted = FitFeatures(spec.features, GatherFrom(disk, spec, {}));
-  const auto make = [&] {
-    return RowBatches::Make(CsvReader::Open(disk, "d.csv", spec, {}).value(), fitted).status();
-  };
+  const auto make = [&] { return BatchesOf(disk, spec, fitted).status(); };
   EXPECT_TRUE(make().ok());
   fitted[1].spec.buckets = 9;
   EXPECT_THAT(make().message(),

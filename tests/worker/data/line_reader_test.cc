@@ -166,7 +166,7 @@ TEST(LineReader, EstimatesTheLinesOfItsRange) {
 }
 
 TEST(LineReader, OverlongLineIsAnErrorThatSaysWhere) {
-  const std::string text = "ok\n" + std::string(LineReader::kLineBytesMax + 2, 'x');
+  const std::string text = "ok\n" + std::string(kLineBytesMax + 2, 'x');
   const TextFile file(text);
   LineReader reader(&file, {{0, text.size()}, 0, text.size(), 1 << 16});
   Line line;

@@ -12,9 +12,8 @@
 
 #include "base/random.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/csv_reader.h"
+#include "worker/data/csv_batches.h"
 #include "worker/data/feature_key.h"
-#include "worker/data/row_batches.h"
 #include "worker/data/sparse_batches.h"
 #include "worker/data/sparse_fields.h"
 #include "worker/data/sparse_line.h"
@@ -176,11 +175,12 @@ SparseStatistics GatherSparse(TextDisk& disk, SparseFormat format, Share share =
   return statistics.ok() ? std::move(statistics).value() : SparseStatistics();
 }
 
-std::unique_ptr<SparseBatches> OpenSparse(TextDisk& disk, SparseFormat format,
-                                          const std::vector<FittedFeature>& features,
-                                          TextOptions options = {}) {
-  auto source = SparseBatches::Make(
-      SparseReader::Open(disk, "d.txt", SparseSpec(format), options).value(), features);
+std::unique_ptr<BatchSource> OpenSparse(TextDisk& disk, SparseFormat format,
+                                        const std::vector<FittedFeature>& features,
+                                        TextOptions options = {}) {
+  const DataSpec spec = SparseSpec(format);
+  auto source = MakeSparseBatches(disk, OpenSparseFiles(disk, {"d.txt"}, spec, options).value(),
+                                  spec, options, features);
   EXPECT_TRUE(source.ok()) << source.status().ToString();
   return std::move(source).value();
 }
@@ -287,7 +287,8 @@ TEST(SparseBatches, OneValueAFieldIsARowOfCategories) {
                    {.column = "7", .kind = FeatureKind::kCategorical}};
   const std::vector<FittedFeature> features =
       FeaturesOfFields(kFfm, GatherSparse(disk, kFfm).fields);
-  auto rows = RowBatches::Make(CsvReader::Open(disk, "d.csv", spec, {}).value(), features);
+  auto rows =
+      MakeCsvBatches(disk, OpenCsvFiles(disk, {"d.csv"}, spec, {}).value(), spec, {}, features);
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   Batch of_csv;
   Batch sparse;
@@ -338,8 +339,8 @@ TEST(SparseBatches, ARowThatCannotBeReadMayKeepItsPlace) {
   SparseFields fields;
   ASSERT_TRUE(fields.Add(0).ok());
   const TextOptions options = {.labels_required = false, .keep_bad_rows = true};
-  auto source = SparseBatches::Make(SparseReader::Open(disk, "d.txt", spec, options).value(),
-                                    FeaturesOfFields(kFfm, fields));
+  auto source = MakeSparseBatches(disk, OpenSparseFiles(disk, {"d.txt"}, spec, options).value(),
+                                  spec, options, FeaturesOfFields(kFfm, fields));
   Batch batch;
   ASSERT_TRUE((*source)->Next(9, &batch).ok());
   EXPECT_EQ(batch.samples, 3U);

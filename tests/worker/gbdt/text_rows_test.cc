@@ -229,7 +229,7 @@ TEST(TextRows, BadTextSaysWhatWhereAndWhy) {
   }
   TextDisk disk;
   EXPECT_EQ(TextRows::Open(disk, "none", {}).status().code(), StatusCode::kNotFound);
-  const std::string endless(LineReader::kLineBytesMax + 1, '1');
+  const std::string endless(kLineBytesMax + 1, '1');
   EXPECT_NE(ReadAll(endless).status().message().find("data: byte 0: a line above"),
             std::string::npos);
   EXPECT_NE(ReadAll("[{\"y\": " + endless).status().message().find("data: looks like JSON"),
