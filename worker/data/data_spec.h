@@ -34,7 +34,7 @@ const char* SparseFormatName(SparseFormat format);
 struct DataSpec {
   // Set: the rows are records of HugeCTR's raw format, and of the rest `features` alone counts.
   std::optional<RawLayout> raw;
-  int threads = 1;  // of a worker that read and decode raw records
+  int threads = 1;  // of a worker that parse the rows of batches
   CsvFormat format;
   // Set: the rows are sparse. There are no columns then; of `format` bad_share_max alone counts,
   // and of the rest the two lists of texts of the label.

@@ -275,6 +275,7 @@ Status ReadFeatures(const Settings& settings, const std::string& file, DataSpec*
 Status ReadDataSettings(const Settings& settings, JobConfig* job) {
   job->train_files = JobPaths(settings, "data.train", job->file);
   job->test_files = JobPaths(settings, "data.test", job->file);
+  job->data.threads = static_cast<int>(settings.Int("data.threads"));
   if (settings.Text("data.format") == "raw") return ReadRawSettings(settings, job);
   STRATA_TRY(RefuseRawSettings(settings));
   DataSpec& data = job->data;

@@ -12,9 +12,8 @@
 namespace strata {
 namespace {
 
-constexpr std::string_view kOfRaw[] = {"data.threads",        "data.raw_dense",
-                                       "data.raw_dense_type", "data.raw_label_type",
-                                       "data.raw_slots",      "data.raw_keys"};
+constexpr std::string_view kOfRaw[] = {"data.raw_dense", "data.raw_dense_type",
+                                       "data.raw_label_type", "data.raw_slots", "data.raw_keys"};
 
 // Keys of each slot.
 Status ReadRawSlots(const Settings& settings, RawLayout* layout) {
@@ -76,7 +75,6 @@ Status ReadRawSettings(const Settings& settings, JobConfig* job) {
   STRATA_TRY(ReadRawSlots(settings, &layout));
   job->data.features = SpecsOf(RawFeatures(layout));
   job->data.raw = std::move(layout);
-  job->data.threads = static_cast<int>(settings.Int("data.threads"));
   return {};
 }
 

@@ -108,8 +108,9 @@ Status CheckSections(const Settings& settings) {
   for (const Setting& row : JobSettingsTable().settings) {
     const bool other = std::ranges::any_of(
         kOthers, [&](std::string_view section) { return row.key.starts_with(section); });
-    if ((other || row.key == "output.dictionary" || row.key == "data.group") &&
-        row.key != "model.kind" && settings.IsSet(row.key)) {
+    const bool single =
+        row.key == "output.dictionary" || row.key == "data.group" || row.key == "data.threads";
+    if ((other || single) && row.key != "model.kind" && settings.IsSet(row.key)) {
       return WithoutEffect(settings.Origin(row.key), row.key);
     }
   }
