@@ -3,6 +3,8 @@
 // place.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -23,18 +25,22 @@ class ShuffleSource : public BatchSource {
   uint64_t bad_rows() const override { return source_->bad_rows(); }
 
  private:
+  // A sample in one piece of memory, as it is found at a random place: keys, ends, weights of keys
+  // if it has any, dense numbers, label and weight. `ends` has for each slot how many keys there
+  // are up to its last one.
   struct Row {
-    std::vector<Key> keys;
-    std::vector<uint32_t> ends;      // by slot, how many keys there are up to its last one
-    std::vector<float> key_weights;  // as Batch::key_weights
-    std::vector<float> dense;
-    float label = 0;
-    float weight = 1;
+    std::vector<std::byte> bytes;
+    uint32_t keys = 0;
+    bool has_key_weights = false;
+
+    void Prefetch() const;
   };
 
   Status Fill();
-  Result<bool> Take(Row* row);
-  Status Append(const Row& row, Batch* batch);
+  Status ReadIncoming();
+  Status MoveSamples(size_t count, Batch* batch);
+  void Take(Row* row);
+  Status Append(const Row& row, Batch* batch) const;
 
   std::unique_ptr<BatchSource> source_;
   size_t rows_max_;
@@ -44,7 +50,8 @@ class ShuffleSource : public BatchSource {
   size_t filled_ = 0;
   Batch incoming_;  // what was last read from the source
   size_t incoming_next_ = 0;
-  bool ended_ = false;  // the source has no more
+  std::vector<size_t> drawn_;  // places in the buffer
+  bool ended_ = false;         // the source has no more
 };
 
 }  // namespace strata

@@ -137,9 +137,8 @@ constexpr Setting kJobRows[] = {
 
     Row("data.threads", kInt, "1",
         "Threads of a worker that parse the rows of a click model, of any format. One parses 0.2 "
-        "to "
-        "0.3 gigabytes of text a second, or one of raw records; a GPU takes more. Batches are the "
-        "same with any number.",
+        "to 0.3 gigabytes of text a second, or one of raw records; a GPU takes more. Batches are "
+        "the same with any number.",
         1, 256),
     Row("data.raw_dense", kInt, "0", "Dense numbers of a raw record.", 0, 65536),
     Choice("data.raw_dense_type", "float|int", "float",
