@@ -10,6 +10,7 @@
 
 #include "base/file/disk.h"
 #include "bench/harness/peer_script.h"
+#include "bench/suites/ctr/click_parse.h"
 #include "bench/suites/ctr/click_shapes.h"
 #include "bench/suites/ctr/click_steps.h"
 #include "bench/suites/ctr/click_text.h"
@@ -78,15 +79,28 @@ TEST(ClickBench, StepsTrainAndRepeat) {
 
 TEST(ClickBench, TextIsReadWholeByAJob) {
   TempFolder folder;
-  for (const bool is_criteo : {true, false}) {
-    const std::string path = folder.File(is_criteo ? "criteo.txt" : "clicks.csv");
-    ASSERT_TRUE(WriteClickText(path, is_criteo, 3000).ok());
+  for (const std::string format : {"criteo", "csv"}) {
+    const std::string path = folder.File(format);
+    ASSERT_TRUE(WriteClickText(path, format, 3000).ok());
     const std::string text = ReadWholeFile(path);
     EXPECT_EQ(std::ranges::count(text, '\n'), 3000);
-    EXPECT_EQ(std::ranges::count(text, is_criteo ? '\t' : ','), 3000 * 39);
-    const auto rate = TrainFromText(path, is_criteo, "fm", 4, 512, 1);
+    EXPECT_EQ(std::ranges::count(text, format == "criteo" ? '\t' : ','), 3000 * 39);
+    const auto rate = TrainFromText(path, format, "fm", 4, 512, 1);
     ASSERT_TRUE(rate.ok()) << rate.status().ToString();
     EXPECT_GT(*rate, 0);
+  }
+}
+
+TEST(ClickBench, TextIsParsedWholeEpochAfterEpoch) {
+  TempFolder folder;
+  for (const std::string format : {"criteo", "csv", "libffm", "libsvm"}) {
+    const std::string path = folder.File(format);
+    ASSERT_TRUE(WriteClickText(path, format, 2000).ok());
+    const auto parse = ClickParse::Make(path, format, /*shuffles=*/true, /*threads=*/2);
+    ASSERT_TRUE(parse.ok()) << parse.status().ToString();
+    EXPECT_TRUE((*parse)->Run(1).ok());
+    EXPECT_TRUE((*parse)->Run(2).ok());
+    EXPECT_EQ((*parse)->samples(), 3 * 2000U) << format;
   }
 }
 

@@ -33,21 +33,39 @@ std::string CsvColumns() {
       columns, numbers, texts);
 }
 
+// Numbers and texts between delimiters.
+std::string ColumnsOf(uint64_t row, char delimiter) {
+  std::string text;
+  for (uint64_t d = 0; d < kClickDense; ++d) {
+    text += fmt::format("{}{}", delimiter, Mix64(row * 64 + d) % 1000);
+  }
+  for (uint64_t slot = 0; slot < kClickSlots; ++slot) {
+    const uint64_t drawn = DrawRow(row * kClickSlots + slot, kTexts);
+    text += fmt::format("{}{:08x}", delimiter, ClickKey(slot, drawn) >> 32);
+  }
+  return text;
+}
+
+std::string ValuesOf(uint64_t row, bool has_fields) {
+  std::string text;
+  for (uint64_t slot = 0; slot < kClickSlots; ++slot) {
+    const uint64_t drawn = DrawRow(row * kClickSlots + slot, kTexts);
+    text += has_fields ? fmt::format(" {}:{:08x}:1", slot, ClickKey(slot, drawn) >> 32)
+                       : fmt::format(" {}:0.{:04}", slot * kTexts + drawn, Mix64(row) % 10'000);
+  }
+  return text;
+}
+
 }  // namespace
 
-Status WriteClickText(const std::string& path, bool is_criteo, uint64_t rows) {
-  const char delimiter = is_criteo ? '\t' : ',';
+Status WriteClickText(const std::string& path, const std::string& format, uint64_t rows) {
   STRATA_ASSIGN(const std::unique_ptr<File> file, RealDisk().Create(path));
+  const bool has_columns = format == "criteo" || format == "csv";
   std::string text;
   for (uint64_t row = 0; row < rows; ++row) {
     text += Mix64(row) % 4 == 0 ? '1' : '0';
-    for (uint64_t d = 0; d < kClickDense; ++d) {
-      text += fmt::format("{}{}", delimiter, Mix64(row * 64 + d) % 1000);
-    }
-    for (uint64_t slot = 0; slot < kClickSlots; ++slot) {
-      const uint64_t drawn = DrawRow(row * kClickSlots + slot, kTexts);
-      text += fmt::format("{}{:08x}", delimiter, ClickKey(slot, drawn) >> 32);
-    }
+    text += has_columns ? ColumnsOf(row, format == "criteo" ? '\t' : ',')
+                        : ValuesOf(row, format == "libffm");
     text += '\n';
     if (text.size() < (size_t{1} << 20) && row + 1 < rows) continue;
     STRATA_TRY(file->Append(std::as_bytes(std::span(text))));
@@ -56,11 +74,15 @@ Status WriteClickText(const std::string& path, bool is_criteo, uint64_t rows) {
   return {};
 }
 
-Result<double> TrainFromText(const std::string& path, bool is_criteo, const std::string& model,
-                             uint32_t dim, uint32_t batch_size, int threads) {
-  std::string job =
-      fmt::format("[data]\nformat = \"{}\"\ntrain = \"{}\"\n", is_criteo ? "criteo" : "csv", path);
-  if (!is_criteo) job += CsvColumns();
+std::string ClickTextSection(const std::string& path, const std::string& format) {
+  return fmt::format("[data]\nformat = \"{}\"\ntrain = \"{}\"\n{}", format, path,
+                     format == "csv" ? CsvColumns() : "");
+}
+
+Result<double> TrainFromText(const std::string& path, const std::string& format,
+                             const std::string& model, uint32_t dim, uint32_t batch_size,
+                             int threads) {
+  std::string job = ClickTextSection(path, format);
   job += fmt::format("[model]\nkind = \"{}\"\nembedding_dim = {}\n", model, dim);
   if (model == "deepfm") job += "hidden = [400, 400, 400]\n";
   job += fmt::format("[train]\nbatch_size = {}\n", batch_size);

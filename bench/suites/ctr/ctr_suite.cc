@@ -1,5 +1,5 @@
 // Suite "ctr" on the CPU: training of click models in one process, from batches in memory beside
-// eager PyTorch on as many threads, and from text by a whole job.
+// eager PyTorch on as many threads, and from text by a whole job; and text that is parsed alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file/disk.h"
 #include "base/print.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/measure.h"
 #include "bench/harness/peer_script.h"
 #include "bench/harness/scratch_folder.h"
+#include "bench/suites/ctr/click_parse.h"
 #include "bench/suites/ctr/click_shapes.h"
 #include "bench/suites/ctr/click_steps.h"
 #include "bench/suites/ctr/click_text.h"
@@ -28,6 +30,7 @@ namespace {
 constexpr uint64_t kRows = 20'000;       // of each slot
 constexpr uint64_t kTextRows = 100'000;  // of a file
 constexpr double kThousand = 1e3;
+constexpr double kMillion = 1e6;
 
 struct StepsCase {
   const char* model;
@@ -41,14 +44,23 @@ struct StepsCase {
 };
 
 struct TextCase {
-  bool is_criteo;
+  const char* format;
   const char* model;
   uint32_t dim;
   uint32_t batch;
 
   std::string Name() const {
-    return fmt::format("{} text, {} dim={} batch={}", is_criteo ? "criteo" : "csv", model, dim,
-                       batch);
+    return fmt::format("{} text, {} dim={} batch={}", format, model, dim, batch);
+  }
+};
+
+struct ParseCase {
+  const char* format;
+  bool shuffles;
+
+  std::string Name() const {
+    return fmt::format("{} text parsed{}, threads={}", format, shuffles ? " and shuffled" : "",
+                       Cores());
   }
 };
 
@@ -128,15 +140,43 @@ Result<std::vector<Figure>> RunSteps(const StepsCase& of, const BenchOptions& op
 Result<std::vector<Figure>> RunText(const TextCase& of, const BenchOptions& options) {
   STRATA_ASSIGN(const ScratchFolder folder, ScratchFolder::Make());
   const std::string path = folder.path() + "/clicks.txt";
-  STRATA_TRY(WriteClickText(path, of.is_criteo, kTextRows));
+  STRATA_TRY(WriteClickText(path, of.format, kTextRows));
   std::vector<double> rates;
   for (int round = 0; round < options.rounds; ++round) {
     STRATA_ASSIGN(const double rate,
-                  TrainFromText(path, of.is_criteo, of.model, of.dim, of.batch, Cores()));
+                  TrainFromText(path, of.format, of.model, of.dim, of.batch, Cores()));
     rates.push_back(rate);
   }
   return std::vector<Figure>{Figure{
       .name = of.Name(), .unit = "K samples/s", .ours = Median(std::move(rates)) / kThousand}};
+}
+
+// Beside one thread.
+Result<std::vector<Figure>> RunParse(const ParseCase& of, const BenchOptions& options) {
+  STRATA_ASSIGN(const ScratchFolder folder, ScratchFolder::Make());
+  const std::string path = folder.path() + "/clicks.txt";
+  STRATA_TRY(WriteClickText(path, of.format, kTextRows));
+  STRATA_ASSIGN(const std::unique_ptr<File> file, RealDisk().OpenToRead(path));
+  STRATA_ASSIGN(const uint64_t bytes, file->Size());
+  std::vector<std::unique_ptr<ClickParse>> parses;
+  std::vector<Contender> contenders;
+  for (const int threads : {Cores(), 1}) {
+    STRATA_ASSIGN(std::unique_ptr<ClickParse> parse,
+                  ClickParse::Make(path, of.format, of.shuffles, threads));
+    contenders.push_back({"", [p = parse.get()](uint64_t epochs) { return p->Run(epochs); }});
+    parses.push_back(std::move(parse));
+  }
+  STRATA_ASSIGN(const std::vector<double> epochs,
+                MeasureRates(contenders, options.rounds, options.round));
+  const auto figure = [&](const char* unit, double of_epoch) {
+    return Figure{.name = of.Name(),
+                  .unit = unit,
+                  .ours = epochs[0] * of_epoch,
+                  .peer = "one thread",
+                  .peer_value = epochs[1] * of_epoch};
+  };
+  return std::vector<Figure>{figure("MB/s", static_cast<double>(bytes) / kMillion),
+                             figure("K rows/s", double{kTextRows} / kThousand)};
 }
 
 }  // namespace
@@ -162,10 +202,16 @@ Suite CtrSuite() {
                   {of.Name(), [of](const BenchOptions& options) { return RunSteps(of, options); }});
             }
             for (const TextCase& of :
-                 {TextCase{true, "deepfm", 16, 2048}, TextCase{false, "deepfm", 16, 2048},
-                  TextCase{true, "fm", 16, 2048}, TextCase{false, "fm", 16, 2048}}) {
+                 {TextCase{"criteo", "deepfm", 16, 2048}, TextCase{"csv", "deepfm", 16, 2048},
+                  TextCase{"criteo", "fm", 16, 2048}, TextCase{"csv", "fm", 16, 2048}}) {
               cases.push_back(
                   {of.Name(), [of](const BenchOptions& options) { return RunText(of, options); }});
+            }
+            for (const ParseCase& of :
+                 {ParseCase{"criteo", false}, ParseCase{"criteo", true}, ParseCase{"csv", false},
+                  ParseCase{"libffm", false}, ParseCase{"libsvm", false}}) {
+              cases.push_back(
+                  {of.Name(), [of](const BenchOptions& options) { return RunParse(of, options); }});
             }
             return cases;
           }};
