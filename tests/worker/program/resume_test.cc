@@ -53,7 +53,7 @@ TEST(Resume, EndsWithTheVeryModelOfTheUnbrokenRun) {
   }
 }
 
-// Each epoch has another order of the files.
+// Each epoch has another order of the files, and each life another number of threads that parse.
 TEST(Resume, SeveralFilesEndWithTheVeryModelOfTheUnbrokenRun) {
   Random random(12);
   for (const size_t world : {1U, 3U}) {
@@ -65,10 +65,11 @@ TEST(Resume, SeveralFilesEndWithTheVeryModelOfTheUnbrokenRun) {
     ASSERT_TRUE(one_file.Live(world, {"train.shuffle_rows=20"}).status.ok());
     EXPECT_FALSE(one_file.ModelBytes() == unbroken.ModelBytes()) << "the order is the same";
     LivingJob job;
-    const std::vector<std::string> overrides = {
+    std::vector<std::string> overrides = {
         job.InSeveralFiles(), "train.shuffle_rows=20",
-        fmt::format("checkpoint.every_steps={}", 1 + random.Below(8))};
+        fmt::format("checkpoint.every_steps={}", 1 + random.Below(8)), "data.threads=1"};
     for (const uint64_t steps : {15U, 20U, 18U}) {  // in each of the epochs
+      overrides.back() = fmt::format("data.threads={}", steps - 13);
       ASSERT_EQ(job.Live(world, overrides, {.steps_max = steps}).status.code(),
                 StatusCode::kCancelled);
     }
