@@ -53,7 +53,7 @@ Status NoTestRows(const JobConfig& job);
 
 // This rank's share of data.test in file order, in batches for a Scorer. Without `labels_required`,
 // which is to predict, no labels are read, and rows that cannot be read keep their places. `check`
-// is asked while standard input gives nothing, on the thread that reads ahead.
+// is asked while standard input gives nothing, on a thread that reads ahead.
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
                                               bool labels_required, const Group& group,
