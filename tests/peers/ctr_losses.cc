@@ -145,7 +145,7 @@ Result<std::unique_ptr<Network>> MakeNetwork(const LayerGraph& graph, const std:
   const GemmPrecision precision = device == "fp32"   ? GemmPrecision::kFp32
                                   : device == "tf32" ? GemmPrecision::kTf32
                                                      : GemmPrecision::kBf16;
-  return MakeGpuNetwork(graph, 0, precision);
+  return MakeGpuNetwork(graph, 0, precision, 1);
 }
 
 Status WriteStart(const std::string& folder, const LayerGraph& graph, TableStore& store,

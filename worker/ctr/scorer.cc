@@ -22,7 +22,7 @@ Status Scorer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   Part& fresh = **part;
   STRATA_TRY(source.Next(Network::kScoreBatch, &fresh.batch));
   const LayerGraph& graph = network_.graph();
-  FindUniqueKeys(fresh.batch, graph.table_slots(), &fresh.unique);
+  finder_.Find(fresh.batch, graph.table_slots(), &fresh.unique);
   fresh.rows.resize(RowElements(graph, fresh.unique));
   if (fresh.unique.keys.empty()) return {};
   Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .sync = {}};

@@ -13,6 +13,7 @@
 #include "worker/ctr/metrics.h"
 #include "worker/ctr/pending.h"
 #include "worker/data/batch.h"
+#include "worker/data/unique_keys.h"
 #include "worker/model/network.h"
 
 namespace strata {
@@ -49,6 +50,7 @@ class Scorer {
   std::span<const float> dense_;
   TableStore& store_;
   std::vector<TableId> tables_;
+  UniqueFinder finder_;
   Pending lookup_;
 };
 

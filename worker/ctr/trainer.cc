@@ -14,6 +14,7 @@ namespace strata {
 
 Trainer::Trainer(const TrainerOptions& options, Network& network, TableStore& store, Group& group)
     : options_(options),
+      finder_(options.threads),
       network_(network),
       store_(store),
       group_(group),
@@ -92,12 +93,20 @@ Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   Part& fresh = **part;
   STRATA_TRY(source.Next(OwnPartSize(), &fresh.batch));
   stages_.End(Stage::kData);
-  const LayerGraph& graph = network_.graph();
-  FindUniqueKeys(fresh.batch, graph.table_slots(), &fresh.unique);
-  fresh.rows.resize(RowElements(graph, fresh.unique));
-  fresh.gradients.resize(fresh.rows.size());
+  finder_.Find(fresh.batch, network_.graph().table_slots(), &fresh.unique);
+  GiveRoom(&fresh);
   stages_.End(Stage::kCompute);
   return {};
+}
+
+void Trainer::GiveRoom(Part* part) const {
+  const size_t elements = RowElements(network_.graph(), part->unique);
+  if (part->room < 2 * elements) {
+    part->room = 2 * elements + elements / 4;  // batches differ a little
+    part->memory = network_.TakeMemory(part->room);
+  }
+  part->rows = {part->memory.get(), elements};
+  part->gradients = {part->memory.get() + elements, elements};
 }
 
 Status Trainer::ReadAhead(BatchSource& source, const Part& part) {
@@ -184,6 +193,15 @@ Status Trainer::Diverged(double loss, const Part& part) {
   return strata::Diverged(step_, loss, mine, &group_);
 }
 
+void Trainer::Scale(float scale, std::span<float> gradients) const {
+  constexpr size_t kPiece = size_t{1} << 17;
+  const auto scale_piece = [&](size_t begin, size_t end) {
+    for (float& gradient : gradients.subspan(begin, end - begin)) gradient *= scale;
+  };
+  if (options_.threads == nullptr) return scale_piece(0, gradients.size());
+  options_.threads->RunPieces(gradients.size(), kPiece, scale_piece);
+}
+
 Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next,
                        bool* ended, StepReport* report) {
   STRATA_TRY(group_.Allreduce(std::span<float>(reduced_), ReduceOp::kSum));
@@ -195,10 +213,9 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   const float loss = reduced_[dense_.size()] / samples;
   if (!std::isfinite(loss)) return Diverged(loss, *part);
   const float scale = 1.0F / samples;
-  for (float& gradient : part->gradients) gradient *= scale;
+  Scale(scale, part->gradients);
   const std::span<float> dense_gradient = std::span(reduced_).first(dense_.size());
-  for (float& gradient : dense_gradient) gradient *= scale;
-
+  Scale(scale, dense_gradient);
   stages_.End(Stage::kCompute);
   STRATA_TRY(update_.Wait());  // of the step before, which this step's rows have seen
   stages_.End(Stage::kUpdates);

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread/work_pool.h"
 #include "cluster/collective/group.h"
 #include "storage/table.h"
 #include "strata/status.h"
@@ -22,6 +23,7 @@
 #include "worker/ctr/pending.h"
 #include "worker/ctr/training_run.h"
 #include "worker/data/batch.h"
+#include "worker/data/unique_keys.h"
 #include "worker/model/network.h"
 
 namespace strata {
@@ -43,6 +45,9 @@ struct TrainerOptions {
   BetweenSteps between_steps = {};
   InputNames names = {};         // for messages
   const Clock* clock = nullptr;  // of stages(); null: they are not measured
+  // Threads that help with distinct keys and gradients; null: the calling one works alone. They
+  // change no bits.
+  WorkPool* threads = nullptr;
   // Asked in each step. When it says so on any rank, training ends after that step on all of them.
   std::function<bool()> wants_end = {};
 };
@@ -75,16 +80,20 @@ class Trainer final : public TrainingRun {
   struct Part {
     Batch batch;
     UniqueKeys unique;
-    std::vector<float> rows;
-    std::vector<float> gradients;  // of the rows
+    std::shared_ptr<float[]> memory;  // for
+    std::span<float> rows;
+    std::span<float> gradients;  // of the rows
+    size_t room = 0;             // numbers in memory
   };
 
   size_t OwnPartSize() const;
   Status SkipToPosition(BatchSource& source);
   Status Read(BatchSource& source, std::shared_ptr<Part>* part);
-  std::span<float> RowsOf(const Part& part, std::vector<float>& all, size_t table) const {
-    return RowsOfTable(network_.graph(), part.unique, table, std::span<float>(all));
+  void GiveRoom(Part* part) const;
+  std::span<float> RowsOf(const Part& part, std::span<float> all, size_t table) const {
+    return RowsOfTable(network_.graph(), part.unique, table, all);
   }
+  void Scale(float scale, std::span<float> gradients) const;
   // Reads what is to be read before `part` is trained.
   Status ReadAhead(BatchSource& source, const Part& part);
   void SubmitLookup(const std::shared_ptr<Part>& part);
@@ -99,6 +108,7 @@ class Trainer final : public TrainingRun {
   SyncGroup Mark() const;
 
   TrainerOptions options_;
+  UniqueFinder finder_;
   Network& network_;
   TableStore& store_;
   Group& group_;

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "base/seeded_hash.h"
 #include "storage/row_schema.h"
 #include "strata/status.h"
 #include "strata/time.h"
@@ -44,23 +43,6 @@ struct Batch {
   void AppendKeys(std::span<const Key> sample_keys, std::span<const float> sample_weights,
                   std::span<const uint32_t> ends);
 };
-
-// The distinct keys of a batch: those of table after table, each in order of first appearance.
-struct UniqueKeys {
-  std::vector<Key> keys;
-  std::vector<size_t> begins;   // tables + 1: where those of table t begin
-  std::vector<uint32_t> index;  // for each key of the batch, its place among those of its table
-  // FindUniqueKeys' own, kept so that a warm call allocates nothing.
-  std::vector<uint32_t> table;
-  SeededHash hash;
-  std::span<const Key> of_table(size_t number) const {
-    return std::span(keys).subspan(begins[number], begins[number + 1] - begins[number]);
-  }
-  uint64_t passed = 0;  // places of other keys on the way to those of the batch; tests bound them
-};
-// Table t has table_slots[t] of the batch's slots, those after the slots of the tables before. The
-// batch has at most Batch::kKeysMax keys.
-void FindUniqueKeys(const Batch& batch, std::span<const uint32_t> table_slots, UniqueKeys* unique);
 
 // One rank's share of a data set, batch by batch. One thread at a time.
 class BatchSource {

@@ -14,7 +14,7 @@ Status NoCuda() {
 }  // namespace
 
 Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph /*graph*/, int /*gpu*/,
-                                                GemmPrecision /*precision*/) {
+                                                GemmPrecision /*precision*/, int /*threads*/) {
   return NoCuda();
 }
 

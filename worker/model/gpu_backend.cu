@@ -7,6 +7,7 @@
 
 #include "kernels/optim/apply.h"
 #include "kernels/optim/gpu/apply_dense.h"
+#include "kernels/sparse/sort_by_row.h"
 #include "storage/gpu/gpu_calls.cuh"
 #include "worker/model/gpu_backend.h"
 
@@ -178,58 +179,32 @@ Status GpuBackend::SetBatch(const GpuBatch& batch, size_t samples) {
   return {};
 }
 
-Status GpuBackend::SetRows(const Batch& batch, const UniqueKeys& unique,
-                           std::span<const float> rows) {
-  STRATA_TRY(Upload<uint32_t>(exec_, unique.index, &index_));
+Status GpuBackend::SetRows(std::span<const float> rows) {
   STRATA_TRY(Upload<float>(exec_, rows, &rows_));
-  if (given_->has_key_a_bag()) {
-    STRATA_TRY(Upload<uint32_t>(exec_, batch.offsets, &offsets_));
-    batch_.offsets = offsets_.as<uint32_t>();
-  }
-  batch_.index = index_.as<uint32_t>();
+  batch_.index = given_->index();
   batch_.rows = rows_.as<float>();
-  return SetKeysByRow(batch, unique);
+  return {};
 }
 
-// A counting sort of the keys by their rows.
-Status GpuBackend::SetKeysByRow(const Batch& batch, const UniqueKeys& unique) {
-  const size_t keys = unique.index.size();
-  const size_t rows = unique.keys.size();
-  std::vector<uint32_t> starts(rows + 1);
-  for (const uint32_t row : unique.index) ++starts[row + 1];
-  std::vector<uint32_t> first_parts = {0};
-  std::vector<uint32_t> begins = {0};
-  for (size_t row = 0; row < rows; ++row) {
-    const size_t end = size_t{starts[row]} + starts[row + 1];
-    for (size_t at = starts[row]; at < end;) {
-      at = std::min(at + kRowPartKeys, end);
-      begins.push_back(static_cast<uint32_t>(at));
-    }
-    starts[row + 1] = static_cast<uint32_t>(end);
-    first_parts.push_back(static_cast<uint32_t>(begins.size() - 1));
+Status GpuBackend::SortKeys(size_t row_count) {
+  const size_t keys = given_->key_count();
+  STRATA_TRY(by_row_.ReserveFor<uint32_t>(2 * keys + row_count + 1));
+  STRATA_TRY(sort_scratch_.Reserve(SortByRowScratchBytes(keys)));
+  auto* const sorted = by_row_.as<uint32_t>();
+  auto* const bags = sorted + keys;
+  auto* const starts = bags + keys;
+  SortByRow(exec_, batch_.index, keys, row_count, sorted, starts, sort_scratch_.all());
+  if (batch_.offsets != nullptr) {
+    GpuBagsOfKeys(exec_, batch_.samples * batch_.slots, batch_.offsets, bags);
   }
-  // One array, so that it is one copy: keys by row, bags, begins, first parts.
-  host_keys_.resize(2 * keys + begins.size() + first_parts.size());
-  const auto by_row = std::span(host_keys_).first(keys);
-  const auto bags = std::span(host_keys_).subspan(keys, keys);
-  for (uint32_t key = 0; key < keys; ++key) by_row[starts[unique.index[key]]++] = key;
-  for (uint32_t bag = 0; bag + 1 < batch.offsets.size(); ++bag) {
-    std::fill(bags.begin() + batch.offsets[bag], bags.begin() + batch.offsets[bag + 1], bag);
-  }
-  std::ranges::copy(
-      first_parts,
-      std::ranges::copy(begins, host_keys_.begin() + static_cast<ptrdiff_t>(2 * keys)).out);
-  STRATA_TRY(Upload<uint32_t>(exec_, host_keys_, &by_row_));
-  const auto* const all = by_row_.as<uint32_t>();
-  keys_ = {.rows = rows,
-           .parts = begins.size() - 1,
-           .keys = all,
-           .begins = all + 2 * keys,
-           .first_parts = all + 2 * keys + begins.size(),
-           .bags = all + keys};
+  keys_ = {.keys = keys,
+           .rows = row_count,
+           .sorted = sorted,
+           .starts = starts,
+           .bags = batch_.offsets == nullptr ? nullptr : bags};
   const size_t row_dim = batch_.row_dim();
-  STRATA_TRY(partial_.ReserveFor<float>(std::max<size_t>(keys_.parts * row_dim, 1)));
-  return row_gradients_.ReserveFor<float>(std::max<size_t>(rows * row_dim, 1));
+  STRATA_TRY(partial_.ReserveFor<float>(RowSums(keys, row_count) * row_dim));
+  return row_gradients_.ReserveFor<float>(std::max<size_t>(row_count * row_dim, 1));
 }
 
 void GpuBackend::FillDense(const Columns& dense) {

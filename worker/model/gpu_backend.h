@@ -58,8 +58,10 @@ class GpuBackend {
   // What the next pass works on, until another batch is set. The executor's values take this many
   // samples.
   Status SetBatch(const GpuBatch& batch, size_t samples);
-  // The rows of the batch's distinct keys, from the host.
-  Status SetRows(const Batch& batch, const UniqueKeys& unique, std::span<const float> rows);
+  // The rows of the batch's distinct keys, from the host; the batch came with their numbers.
+  Status SetRows(std::span<const float> rows);
+  // Then, before RowGradients: finds which keys have which of those rows.
+  Status SortKeys(size_t row_count);
   // Or a pooled lookup of them, on the GPU. Of rows that begin with a single weight.
   void SetPooled(const PooledRows& pooled) { pooled_ = pooled; }
 
@@ -175,7 +177,6 @@ class GpuBackend {
   void Sum(size_t samples, const Columns& x, const Columns& weights,
            const ParameterRange& to) const;
   void Narrow();
-  Status SetKeysByRow(const Batch& batch, const UniqueKeys& unique);
 
   const Exec exec_;
   const GemmPrecision precision_;
@@ -203,13 +204,11 @@ class GpuBackend {
   CompactRows batch_;
   PooledRows pooled_;
   KeysByRow keys_;
-  std::vector<uint32_t> host_keys_;
-  DeviceBuffer offsets_;  // of a batch of a key a bag
-  DeviceBuffer index_;
   DeviceBuffer rows_;
   DeviceBuffer row_gradients_;
   DeviceBuffer partial_;
   DeviceBuffer by_row_;
+  DeviceBuffer sort_scratch_;
   const GpuBatch* given_ = nullptr;
   DeviceBuffer losses_;
   // A double in pinned memory, as the GPU copies to it.

@@ -51,7 +51,8 @@ GpuBatch::~GpuBatch() {
 }
 
 // All arrays lie in one block, so that they are few copies.
-Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights) {
+Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights,
+                       const UniqueKeys* unique) {
   const bool is_plain = HasKeyABag(batch, threads_);
   size_t bytes = 0;
   const auto place = [&](size_t array_bytes) {
@@ -60,7 +61,7 @@ Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights) {
     return at;
   };
   const auto bytes_of = [](const auto& array) { return std::as_bytes(std::span(array)).size(); };
-  const size_t keys_at = place(bytes_of(batch.keys));
+  const size_t keys_at = place(unique != nullptr ? bytes_of(unique->index) : bytes_of(batch.keys));
   const size_t offsets_at = place(is_plain ? 0 : bytes_of(batch.offsets));
   const size_t key_weights_at = place(bytes_of(key_weights));
   const size_t dense_at = place(bytes_of(batch.dense));
@@ -96,7 +97,8 @@ Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights) {
   samples_ = batch.samples;
   slots_ = batch.slots;
   key_count_ = batch.keys.size();
-  keys_ = put(batch.keys, keys_at);
+  keys_ = unique != nullptr ? nullptr : put(batch.keys, keys_at);
+  index_ = unique != nullptr ? put(unique->index, keys_at) : nullptr;
   offsets_ = is_plain ? nullptr : put(batch.offsets, offsets_at);
   key_weights_ = key_weights.empty() ? nullptr : put(key_weights, key_weights_at);
   dense_ = put(batch.dense, dense_at);

@@ -13,6 +13,7 @@
 #include "strata/row.h"
 #include "strata/status.h"
 #include "worker/data/batch.h"
+#include "worker/data/unique_keys.h"
 
 namespace strata {
 
@@ -30,9 +31,11 @@ class GpuBatch {
   Status Make();
 
   // Begins to bring it, once what was enqueued with the batch before it is through. `key_weights`
-  // by key take the place of the batch's; empty: all are 1. Both may change when this returns.
-  // kRefused: the GPU has no memory for it.
-  Status Bring(const Batch& batch, std::span<const float> key_weights);
+  // by key take the place of the batch's; empty: all are 1. With `unique`, of a batch whose rows
+  // lie on the GPU by themselves, keys come as the numbers of their rows, unique->index. All of
+  // them may change when this returns. kRefused: the GPU has no memory for it.
+  Status Bring(const Batch& batch, std::span<const float> key_weights,
+               const UniqueKeys* unique = nullptr);
   // What is enqueued from here on, on the stream of `exec`, comes after the copies.
   void Begin() const;
   // The event after which all of it is there.
@@ -43,10 +46,10 @@ class GpuBatch {
   size_t samples() const { return samples_; }
   size_t slots() const { return slots_; }
   size_t key_count() const { return key_count_; }
-  // Whether each slot of each sample has one key, so that nobody needs offsets.
-  bool has_key_a_bag() const { return offsets_ == nullptr; }
-  const Key* keys() const { return keys_; }
-  const uint32_t* offsets() const { return offsets_; }       // samples * slots + 1
+  const Key* keys() const { return keys_; }         // null: they came as numbers
+  const uint32_t* index() const { return index_; }  // those; null: they came as keys
+  // samples * slots + 1; null: each bag has one key
+  const uint32_t* offsets() const { return offsets_; }
   const float* key_weights() const { return key_weights_; }  // null: all are 1
   const float* dense() const { return dense_; }
   const float* labels() const { return labels_; }
@@ -67,6 +70,7 @@ class GpuBatch {
   size_t slots_ = 0;
   size_t key_count_ = 0;
   const Key* keys_ = nullptr;
+  const uint32_t* index_ = nullptr;
   const uint32_t* offsets_ = nullptr;
   const float* key_weights_ = nullptr;
   const float* dense_ = nullptr;

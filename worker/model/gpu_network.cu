@@ -36,6 +36,7 @@ class GpuNetwork final : public Network {
   Status Score(const NetworkInput& input, std::span<float> logits) override;
   Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
                        const NetworkGradients& gradients) override;
+  std::shared_ptr<float[]> TakeMemory(size_t count) override { return pinned_->Take(count); }
   std::optional<NotFinitePlace> FirstNotFinite() override {
     const DeviceScope device(exec_.ordinal);
     return executor_.FirstNotFinite();
@@ -49,6 +50,7 @@ class GpuNetwork final : public Network {
   const LayerGraph graph_;
   const Exec exec_;  // its stream is the network's own
   const std::unique_ptr<WorkPool> threads_;
+  const std::shared_ptr<PinnedPool> pinned_ = PinnedPool::Make();
   GpuBatch batch_;
   std::vector<float> combined_;  // of NetworkKeyWeights
   GpuBackend backend_;
@@ -80,6 +82,7 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
     return 0.0;
   }
   STRATA_TRY(Forward(input, 0, regularisation));
+  STRATA_TRY(backend_.SortKeys(input.unique.keys.size()));
   STRATA_TRY(executor_.BeginBackward());
   const GpuColumns logits = executor_.Value(graph_.output());
   backend_.Loss(logits, 1.0F, executor_.Gradient(graph_.output()));
@@ -99,10 +102,10 @@ Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
   CheckInput(graph_, input);
   const size_t samples = std::max(batch.samples, samples_min);
   backend_.SetParameters(input.parameters);
-  STRATA_TRY(batch_.Bring(batch, NetworkKeyWeights(graph_, batch, &combined_)));
+  STRATA_TRY(batch_.Bring(batch, NetworkKeyWeights(graph_, batch, &combined_), &input.unique));
   batch_.Begin();
   STRATA_TRY(backend_.SetBatch(batch_, samples));
-  STRATA_TRY(backend_.SetRows(batch, input.unique, input.rows));
+  STRATA_TRY(backend_.SetRows(input.rows));
   STRATA_TRY(executor_.Begin(samples));
   executor_.ClearDense();
   backend_.FillDense(executor_.Value(LayerGraph::kDense));
@@ -112,15 +115,14 @@ Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
 
 }  // namespace
 
-Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu,
-                                                GemmPrecision precision) {
+Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu, GemmPrecision precision,
+                                                int threads) {
   STRATA_TRY(CheckDevice(gpu));
   const DeviceScope device(gpu);
   STRATA_ASSIGN(const cudaStream_t stream, MakeStream());
-  STRATA_ASSIGN(auto threads, WorkPool::Start("batch", 0));
+  STRATA_ASSIGN(auto pool, WorkPool::Start("batch", threads - 1));
   const Exec exec{DeviceKind::kCuda, gpu, stream};
-  auto network =
-      std::make_unique<GpuNetwork>(std::move(graph), exec, precision, std::move(threads));
+  auto network = std::make_unique<GpuNetwork>(std::move(graph), exec, precision, std::move(pool));
   STRATA_TRY(network->Make());
   return Result<std::unique_ptr<Network>>(std::move(network));
 }

@@ -11,6 +11,7 @@
 #include "kernels/dense/gpu/gemm.h"
 #include "strata/status.h"
 #include "worker/data/batch.h"
+#include "worker/data/unique_keys.h"
 #include "worker/model/layer_graph.h"
 
 namespace strata {
@@ -66,6 +67,10 @@ class Network {
   // it.
   virtual std::string device() const = 0;
 
+  // Memory for rows or gradients that the network reads and writes fastest: `count` numbers, which
+  // hold anything. Thread-safe; the memory may outlive the network.
+  virtual std::shared_ptr<float[]> TakeMemory(size_t count);
+
   // The logits of the samples. A sample's logit does not depend, to the bit, on the others in the
   // batch nor on its place, as long as batches have at most kScoreBatch samples.
   static constexpr size_t kScoreBatch = 1024;
@@ -85,8 +90,10 @@ class Network {
 std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, int threads);
 
 // On this GPU, over a stream of its own. The same calls give the same bits on GPUs of one kind with
-// one version of cuBLAS. kNotFound: a build without CUDA, or no such GPU; kRefused: no memory.
-Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu, GemmPrecision precision);
+// one version of cuBLAS. `threads` of this process bring a batch, one or more. kNotFound: a build
+// without CUDA, or no such GPU; kRefused: no memory.
+Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu, GemmPrecision precision,
+                                                int threads);
 
 // Biases and weights of kWide 0, scales 1, others uniform in +-sqrt(6 / (in + out)) (Glorot and
 // Bengio, AISTATS 2010); a function of the seed alone.

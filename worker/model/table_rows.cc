@@ -16,4 +16,8 @@ ParameterRange RangeOfTable(const LayerGraph& graph, const UniqueKeys& unique, s
   return range;
 }
 
+std::shared_ptr<float[]> Network::TakeMemory(size_t count) {
+  return std::make_shared_for_overwrite<float[]>(count);
+}
+
 }  // namespace strata

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -27,7 +29,8 @@ Result<std::unique_ptr<Network>> MakeJobNetwork(const JobConfig& job, LayerGraph
                                                 int threads) {
   if (job.device.kind == DeviceKind::kCpu) return MakeCpuNetwork(std::move(graph), threads);
   const int gpu = job.device.ordinal.value_or(0);
-  Result<std::unique_ptr<Network>> network = MakeGpuNetwork(graph, gpu, job.precision);
+  Result<std::unique_ptr<Network>> network =
+      MakeGpuNetwork(graph, gpu, job.precision, StepThreads("GPU", threads));
   if (network.ok()) {
     Log(LogLevel::kInfo, "the network is computed on GPU {} in {}", gpu,
         PrecisionName(job.precision));
@@ -38,6 +41,14 @@ Result<std::unique_ptr<Network>> MakeJobNetwork(const JobConfig& job, LayerGraph
     return MakeCpuNetwork(std::move(graph), threads);
   }
   return network.status().Prefixed("compute.device").Prefixed(job.file);
+}
+
+int StepThreads(const std::string& device, int threads) {
+  constexpr int kBesideAGpu = 8;  // more copy no faster
+  if (device == "CPU") return threads;
+  // Others read and parse.
+  const auto half = static_cast<int>(std::thread::hardware_concurrency() / 2);
+  return std::max(threads, std::clamp(half, 1, kBesideAGpu));
 }
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "strata/status.h"
 #include "worker/job/job.h"
@@ -14,5 +15,9 @@ namespace strata {
 // GPU, or the build has no CUDA; kRefused: the GPU has no memory. The message names the setting.
 Result<std::unique_ptr<Network>> MakeJobNetwork(const JobConfig& job, LayerGraph graph,
                                                 int threads);
+
+// How many threads work on what surrounds a network on this device (Network::device): `threads` as
+// the command line says, and beside a GPU up to half of the processors.
+int StepThreads(const std::string& device, int threads);
 
 }  // namespace strata

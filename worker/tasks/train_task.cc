@@ -13,6 +13,7 @@
 #include "base/file/output_file.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/thread/work_pool.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/dictionary.h"
 #include "worker/ctr/divergence.h"
@@ -225,6 +226,8 @@ class TrainTask {
           network.graph(), *gpu_training_);
       return {};
     }
+    const int threads = StepThreads(device_, context_.options.threads);
+    STRATA_ASSIGN(threads_, WorkPool::Start("step", threads - 1));
     run_ =
         std::make_unique<Trainer>(TrainerOptions{.seed = job_.seed,
                                                  .batch_size = job_.batch_size,
@@ -238,6 +241,7 @@ class TrainTask {
                                                  .between_steps = [this] { return BetweenSteps(); },
                                                  .names = names,
                                                  .clock = &context_.clock,
+                                                 .threads = threads_.get(),
                                                  .wants_end = [this] { return WantsEnd(); }},
                                   network, context_.session.store(), group_);
     return {};
@@ -412,6 +416,7 @@ class TrainTask {
   std::string device_;                          // of the network
   std::unique_ptr<Checkpointer> checkpointer_;  // of rank 0
   std::optional<ResumedRun> resumed_;
+  std::unique_ptr<WorkPool> threads_;          // that help with steps
   std::unique_ptr<GpuTraining> gpu_training_;  // where rows are on a GPU
   std::unique_ptr<TrainingRun> run_;
   uint32_t epoch_ = 0;  // the one under way

@@ -5,6 +5,11 @@
 namespace strata {
 namespace {
 
+// The first key of a bag.
+__device__ uint32_t BeginOf(const CompactRows& batch, size_t bag) {
+  return batch.offsets == nullptr ? static_cast<uint32_t>(bag) : batch.offsets[bag];
+}
+
 __device__ float WeightOf(const CompactRows& batch, uint32_t key) {
   return batch.key_weights == nullptr ? 1.0F : batch.key_weights[key];
 }
@@ -19,7 +24,7 @@ struct Pool {
     const size_t element = row_dim - batch.dim + e % batch.dim;
     float sum = 0.0F;
     if (i >= batch.samples) return to.Set(i, e, sum);
-    for (uint32_t k = batch.offsets[bag]; k < batch.offsets[bag + 1]; ++k) {
+    for (uint32_t k = BeginOf(batch, bag); k < BeginOf(batch, bag + 1); ++k) {
       sum += WeightOf(batch, k) * batch.rows[batch.index[k] * row_dim + element];
     }
     to.Set(i, e, sum);
@@ -35,8 +40,8 @@ struct PoolWeights {
   __device__ void operator()(size_t i, size_t /*one*/) const {
     float sum = *bias;
     if (i >= batch.samples) return y.Set(i, 0, sum);
-    const uint32_t end = batch.offsets[(i + 1) * batch.slots];
-    for (uint32_t k = batch.offsets[i * batch.slots]; k < end; ++k) {
+    const uint32_t end = BeginOf(batch, (i + 1) * batch.slots);
+    for (uint32_t k = BeginOf(batch, i * batch.slots); k < end; ++k) {
       sum += WeightOf(batch, k) * batch.rows[batch.index[k] * row_dim];
     }
     y.Set(i, 0, sum);
@@ -100,30 +105,51 @@ struct GiveGradients {
   }
 };
 
+struct BagOfKeys {
+  const uint32_t* offsets;
+  uint32_t* bags;
+  __device__ void operator()(size_t bag, size_t /*one*/) const {
+    for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) bags[k] = static_cast<uint32_t>(bag);
+  }
+};
+
+// One after the other, a row or a window or both go up by one, so their sum names a pair of them.
+__device__ size_t PlaceOfSum(size_t row, size_t window) { return row + window; }
+
 template <typename V, typename L>
-struct SumPart {
+struct SumWindow {
   CompactRows batch;
   size_t row_dim;
   KeysByRow keys;
   ColumnsOf<V> dvectors;
   ColumnsOf<L> dlogits;
   float* partial;
-  __device__ void operator()(size_t part, size_t e) const {
-    const bool is_weight = batch.has_weight && e == 0;
-    const size_t d = e - (batch.has_weight ? 1 : 0);
-    float sum = 0.0F;
-    for (uint32_t n = keys.begins[part]; n < keys.begins[part + 1]; ++n) {
-      const uint32_t key = keys.keys[n];
-      const uint32_t bag = keys.bags[key];
-      float gradient = 0.0F;
-      if (is_weight) {
-        if (dlogits.data != nullptr) gradient = dlogits.Get(bag / batch.slots, 0);
-      } else if (dvectors.data != nullptr) {
-        gradient = dvectors.Get(bag / batch.slots, bag % batch.slots * batch.dim + d);
-      }
-      sum += WeightOf(batch, key) * gradient;
+  __device__ float Gradient(uint32_t key, size_t e) const {
+    const uint32_t bag = keys.bags == nullptr ? key : keys.bags[key];
+    const auto slots = static_cast<uint32_t>(batch.slots);
+    if (batch.has_weight && e == 0) {
+      return dlogits.data == nullptr ? 0.0F : dlogits.Get(bag / slots, 0);
     }
-    partial[part * row_dim + e] = sum;
+    if (dvectors.data == nullptr) return 0.0F;
+    const size_t d = e - (batch.has_weight ? 1 : 0);
+    return dvectors.Get(bag / slots, bag % slots * batch.dim + d);
+  }
+  __device__ void operator()(size_t window, size_t e) const {
+    const size_t begin = window * kRowWindowKeys;
+    const size_t end = begin + kRowWindowKeys < keys.keys ? begin + kRowWindowKeys : keys.keys;
+    uint32_t row = batch.index[keys.sorted[begin]];
+    float sum = 0.0F;
+    for (size_t n = begin; n < end; ++n) {
+      const uint32_t key = keys.sorted[n];
+      const uint32_t its_row = batch.index[key];
+      if (its_row != row) {
+        partial[PlaceOfSum(row, window) * row_dim + e] = sum;
+        sum = 0.0F;
+        row = its_row;
+      }
+      sum += WeightOf(batch, key) * Gradient(key, e);
+    }
+    partial[PlaceOfSum(row, window) * row_dim + e] = sum;
   }
 };
 
@@ -135,13 +161,15 @@ struct JoinRow {
   float l2;
   float* gradients;
   __device__ void operator()(size_t row, size_t e) const {
-    const uint32_t first = keys.first_parts[row];
-    const uint32_t last = keys.first_parts[row + 1];
+    const uint32_t begin = keys.starts[row];
+    const uint32_t end = keys.starts[row + 1];
+    const size_t last = (end - 1) / kRowWindowKeys;
     float sum = 0.0F;
-    for (uint32_t part = first; part < last; ++part) sum += partial[part * row_dim + e];
+    for (size_t window = begin / kRowWindowKeys; window <= last; ++window) {
+      sum += partial[PlaceOfSum(row, window) * row_dim + e];
+    }
     if (l2 != 0.0F) {
-      const auto appears = static_cast<float>(keys.begins[last] - keys.begins[first]);
-      sum += l2 * appears * batch.rows[row * row_dim + e];
+      sum += l2 * static_cast<float>(end - begin) * batch.rows[row * row_dim + e];
     }
     gradients[row * row_dim + e] = sum;
   }
@@ -208,6 +236,10 @@ void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogit
   });
 }
 
+void GpuBagsOfKeys(const Exec& exec, size_t bag_count, const uint32_t* offsets, uint32_t* bags) {
+  RunForEachElement(exec, BagOfKeys{offsets, bags}, bag_count, 1);
+}
+
 void GpuRowGradients(const Exec& exec, const CompactRows& batch, const KeysByRow& keys,
                      const GpuColumns& dvectors, const GpuColumns& dlogits, float l2,
                      float* partial, float* gradients) {
@@ -215,10 +247,10 @@ void GpuRowGradients(const Exec& exec, const CompactRows& batch, const KeysByRow
   WithElements(dvectors.type, dlogits.type, [&](auto of_vectors, auto of_logits) {
     using V = typename decltype(of_vectors)::type;
     using L = typename decltype(of_logits)::type;
-    RunForEachElement(
-        exec,
-        SumPart<V, L>{batch, row_dim, keys, ColumnsOf<V>(dvectors), ColumnsOf<L>(dlogits), partial},
-        keys.parts, row_dim);
+    RunForEachElement(exec,
+                      SumWindow<V, L>{batch, row_dim, keys, ColumnsOf<V>(dvectors),
+                                      ColumnsOf<L>(dlogits), partial},
+                      (keys.keys + kRowWindowKeys - 1) / kRowWindowKeys, row_dim);
   });
   RunForEachElement(exec, JoinRow{batch, row_dim, keys, partial, l2, gradients}, keys.rows,
                     row_dim);

@@ -18,7 +18,7 @@ struct CompactRows {
   size_t slots = 0;
   size_t dim = 0;  // of the vector
   bool has_weight = false;
-  const uint32_t* offsets = nullptr;   // samples * slots + 1
+  const uint32_t* offsets = nullptr;   // samples * slots + 1; null: bag b is key b
   const uint32_t* index = nullptr;     // by key: its row
   const float* key_weights = nullptr;  // by key; null: all are 1
   const float* rows = nullptr;
@@ -55,21 +55,26 @@ void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
 void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogits,
                       const GpuColumns& dvectors, const PooledRows& rows);
 
-// Which keys have a row, in parts of at most kRowPartKeys: part p is keys[begins[p]] to
-// keys[begins[p + 1] - 1], and row r has the parts first_parts[r] to first_parts[r + 1] - 1.
-inline constexpr size_t kRowPartKeys = 64;
+// Which keys have a row: row r has sorted[starts[r]] to sorted[starts[r + 1] - 1], ascending
+// (kernels/sparse/sort_by_row.h).
 struct KeysByRow {
+  size_t keys = 0;
   size_t rows = 0;
-  size_t parts = 0;
-  const uint32_t* keys = nullptr;         // numbers of keys of the batch, ascending within a row
-  const uint32_t* begins = nullptr;       // parts + 1
-  const uint32_t* first_parts = nullptr;  // rows + 1
-  const uint32_t* bags = nullptr;         // by key: sample * slots + slot
+  const uint32_t* sorted = nullptr;  // numbers of keys of the batch
+  const uint32_t* starts = nullptr;  // rows + 1
+  const uint32_t* bags = nullptr;    // by key: sample * slots + slot; null: key k is of bag k
 };
+// The sorted keys are summed in windows of so many, and then each row's windows.
+inline constexpr size_t kRowWindowKeys = 64;
+// How many sums there may be, of row_dim numbers each.
+constexpr size_t RowSums(size_t keys, size_t rows) { return keys / kRowWindowKeys + 1 + rows; }
+
+// bags[k] = the bag of key k, as CompactRows has offsets.
+void GpuBagsOfKeys(const Exec& exec, size_t bag_count, const uint32_t* offsets, uint32_t* bags);
 
 // gradients (rows x row_dim) = the sums over each row's keys of their weight times the gradient of
 // their vector in dvectors, or of the sample's logit in dlogits; where l2 is not 0, + l2 * row for
-// each of its keys. partial: parts x row_dim. dvectors or dlogits without data: there are none.
+// each of its keys. partial: RowSums x row_dim. dvectors or dlogits without data: there are none.
 void GpuRowGradients(const Exec& exec, const CompactRows& batch, const KeysByRow& keys,
                      const GpuColumns& dvectors, const GpuColumns& dlogits, float l2,
                      float* partial, float* gradients);

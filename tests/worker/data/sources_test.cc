@@ -6,15 +6,18 @@
 #include <atomic>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/thread/work_pool.h"
 #include "tests/support/chosen_keys.h"
 #include "worker/data/batch.h"
 #include "worker/data/pipeline.h"
 #include "worker/data/shuffle_source.h"
+#include "worker/data/unique_keys.h"
 
 namespace strata {
 namespace {
@@ -311,15 +314,16 @@ Batch BatchOf(const std::vector<Key>& keys) {
 
 constexpr uint32_t kOneSlot[] = {1};
 
-TEST(FindUniqueKeys, AgreesWithAMap) {
+TEST(UniqueFinder, AgreesWithAMap) {
   Random random(4);
+  UniqueFinder finder;
   UniqueKeys unique;
   for (int i = 0; i < 300; ++i) {
     std::vector<Key> keys(random.Below(2000));
     const uint64_t range = 1 + random.Below(3000);
     for (Key& key : keys)
       key = random.Chance(0.5) ? random.Below(range) : UINT64_MAX - random.Below(range);
-    FindUniqueKeys(BatchOf(keys), kOneSlot, &unique);
+    finder.Find(BatchOf(keys), kOneSlot, &unique);
     std::unordered_map<Key, uint32_t> places;
     std::vector<Key> expected;
     for (size_t k = 0; k < keys.size(); ++k) {
@@ -333,9 +337,10 @@ TEST(FindUniqueKeys, AgreesWithAMap) {
 }
 
 // Equal keys of two tables are two, those of two slots of one table are one.
-TEST(FindUniqueKeys, TablesHaveKeysOfTheirOwn) {
+TEST(UniqueFinder, TablesHaveKeysOfTheirOwn) {
   Random random(5);
   const std::vector<uint32_t> table_slots = {2, 1, 3};
+  UniqueFinder finder;
   UniqueKeys unique;
   for (int pass = 0; pass < 50; ++pass) {
     Batch batch;
@@ -347,7 +352,7 @@ TEST(FindUniqueKeys, TablesHaveKeysOfTheirOwn) {
         batch.keys.push_back(random.Below(30));
       batch.offsets.push_back(static_cast<uint32_t>(batch.keys.size()));
     }
-    FindUniqueKeys(batch, table_slots, &unique);
+    finder.Find(batch, table_slots, &unique);
     std::vector<std::vector<Key>> expected(3);
     for (size_t bag = 0; bag < batch.samples * batch.slots; ++bag) {
       const size_t table = bag % 6 < 2 ? 0 : bag % 6 < 3 ? 1 : 2;
@@ -364,25 +369,69 @@ TEST(FindUniqueKeys, TablesHaveKeysOfTheirOwn) {
   }
 }
 
-TEST(FindUniqueKeys, AllocatesNothingWhenWarm) {
+// Large batches are dealt into parts and runs, of all slots or of some.
+TEST(UniqueFinder, ThreadsChangeNothing) {
+  Random random(6);
+  auto pool = WorkPool::Start("unique", 3);
+  ASSERT_TRUE(pool.ok());
+  Batch batch;
+  batch.samples = 70'000;
+  batch.slots = 3;
+  batch.offsets = {0};
+  for (size_t bag = 0; bag < batch.samples * batch.slots; ++bag) {
+    for (uint64_t keys = random.Below(3); keys > 0; --keys) {
+      batch.keys.push_back(random.Below(random.Chance(0.5) ? 100 : 50'000));
+    }
+    batch.offsets.push_back(static_cast<uint32_t>(batch.keys.size()));
+  }
+  UniqueFinder alone;
+  UniqueFinder helped(pool->get());
+  for (const std::vector<uint32_t>& table_slots : {std::vector<uint32_t>{3}, {1, 2}, {2, 1}}) {
+    std::vector<std::vector<Key>> expected(table_slots.size());
+    std::vector<std::unordered_map<Key, uint32_t>> places(table_slots.size());
+    std::vector<uint32_t> index;
+    for (size_t bag = 0; bag < batch.samples * batch.slots; ++bag) {
+      const size_t table = bag % 3 < table_slots[0] ? 0 : 1;
+      for (uint32_t k = batch.offsets[bag]; k < batch.offsets[bag + 1]; ++k) {
+        const auto place = static_cast<uint32_t>(expected[table].size());
+        const auto [found, is_new] = places[table].emplace(batch.keys[k], place);
+        if (is_new) expected[table].push_back(batch.keys[k]);
+        index.push_back(found->second);
+      }
+    }
+    for (UniqueFinder* const finder : {&alone, &helped}) {
+      UniqueKeys unique;
+      finder->Find(batch, table_slots, &unique);
+      EXPECT_TRUE(unique.index == index);
+      for (size_t table = 0; table < expected.size(); ++table) {
+        const std::span<const Key> found = unique.of_table(table);
+        EXPECT_TRUE(std::ranges::equal(found, expected[table]));
+      }
+    }
+  }
+}
+
+TEST(UniqueFinder, KeepsItsMemory) {
   std::vector<Key> keys(1000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  UniqueFinder finder;
   UniqueKeys unique;
-  FindUniqueKeys(BatchOf(keys), kOneSlot, &unique);
-  const void* before[] = {unique.keys.data(), unique.index.data(), unique.table.data()};
+  finder.Find(BatchOf(keys), kOneSlot, &unique);
+  const void* before[] = {unique.keys.data(), unique.index.data()};
   keys.resize(700);
-  FindUniqueKeys(BatchOf(keys), kOneSlot, &unique);
-  const void* after[] = {unique.keys.data(), unique.index.data(), unique.table.data()};
+  finder.Find(BatchOf(keys), kOneSlot, &unique);
+  const void* after[] = {unique.keys.data(), unique.index.data()};
   EXPECT_THAT(after, testing::ElementsAreArray(before));
 }
 
 // At most half of the places are taken: one in two keys passes another one's.
-TEST(FindUniqueKeys, ChosenKeysCostNoMoreThanOthers) {
+TEST(UniqueFinder, ChosenKeysCostNoMoreThanOthers) {
   for (const std::vector<Key>& keys : test::ChosenKeys(40'000)) {
+    UniqueFinder finder;
     UniqueKeys unique;
-    FindUniqueKeys(BatchOf(keys), kOneSlot, &unique);
+    finder.Find(BatchOf(keys), kOneSlot, &unique);
     EXPECT_EQ(unique.keys, keys);
-    EXPECT_LT(unique.passed, keys.size());
+    EXPECT_LT(finder.passed(), keys.size());
   }
 }
 

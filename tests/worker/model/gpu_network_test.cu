@@ -72,7 +72,7 @@ TEST_F(GpuNetwork, LogitsAgreeWithTheFormula) {
   for (const ModelShape& shape : GpuShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
     const GraphExample example(GraphOf(shape).spec(), 17, 1, /*weighted=*/shape.slots % 2 == 0);
-    const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32);
+    const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32, 1);
     ASSERT_TRUE(network.ok()) << network.status().ToString();
     std::vector<float> logits(17);
     const Status scored = (*network)->Score(example.input(), logits);
@@ -96,7 +96,7 @@ TEST_F(GpuNetwork, TrainsAsTheCpuDoes) {
     const Pass expected = TrainOnce(on_cpu.get(), example, regularisation);
     for (const auto& [precision, tolerance] : precisions) {
       SCOPED_TRACE(static_cast<int>(precision));
-      const auto network = MakeGpuNetwork(GraphOf(shape), 0, precision);
+      const auto network = MakeGpuNetwork(GraphOf(shape), 0, precision, 1);
       ASSERT_TRUE(network.ok()) << network.status().ToString();
       ExpectClose(TrainOnce(network->get(), example, regularisation), expected, tolerance);
     }
@@ -108,7 +108,7 @@ TEST_F(GpuNetwork, DropsTheUnitsThatTheCpuDrops) {
   const ModelShape shape{ModelKind::kDeepFm, 4, {32, 16}, 3, 2};
   const GraphExample example(GraphOf(shape).spec(), 60, 3);
   const auto on_cpu = MakeCpuNetwork(GraphOf(shape), 1);
-  const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32);
+  const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32, 1);
   ASSERT_TRUE(network.ok());
   const Regularisation dropped{.dropout = 0.4F, .dropout_seed = 77};
   ExpectClose(TrainOnce(network->get(), example, dropped),
@@ -121,7 +121,7 @@ TEST_F(GpuNetwork, PassesRepeatToTheBit) {
     for (const GemmPrecision precision : {GemmPrecision::kFp32, GemmPrecision::kBf16}) {
       const GraphExample example(GraphOf(shape).spec(), 40, 3);
       const GraphExample other(GraphOf(shape).spec(), 70, 4);
-      const auto network = MakeGpuNetwork(GraphOf(shape), 0, precision);
+      const auto network = MakeGpuNetwork(GraphOf(shape), 0, precision, 1);
       ASSERT_TRUE(network.ok());
       const Pass first = TrainOnce(network->get(), example, {});
       (void)TrainOnce(network->get(), other, {.l2 = 1});
@@ -146,7 +146,7 @@ TEST_F(GpuNetwork, FindsTheFirstNumberThatIsNotFiniteWhereTheCpuDoes) {
       for (const GraphLayer& layer : graph.layers()) {
         if (layer.parameters.biases.count == 0) continue;
         // A new one each time: numbers that are none stay in the gaps between those that count.
-        const auto network = MakeGpuNetwork(graph, 0, precision);
+        const auto network = MakeGpuNetwork(graph, 0, precision, 1);
         ASSERT_TRUE(network.ok());
         (void)TrainOnce(network->get(), example, {});
         EXPECT_FALSE((*network)->FirstNotFinite().has_value());
@@ -171,7 +171,7 @@ TEST_F(GpuNetwork, FindsTheFirstNumberThatIsNotFiniteWhereTheCpuDoes) {
 TEST_F(GpuNetwork, EmptyBatchesGiveNoGradient) {
   const ModelShape shape{ModelKind::kDeepFm, 4, {8}, 3, 2};
   const GraphExample example(GraphOf(shape).spec(), 0, 3);
-  const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32);
+  const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32, 1);
   ASSERT_TRUE(network.ok());
   const Pass pass = TrainOnce(network->get(), example, {.l2 = 1});
   EXPECT_EQ(pass.loss, 0);
@@ -181,7 +181,7 @@ TEST_F(GpuNetwork, EmptyBatchesGiveNoGradient) {
 
 TEST_F(GpuNetwork, AGpuThatIsNotThereIsNotFound) {
   const ModelShape shape{ModelKind::kLogistic, 0, {}, 1, 0};
-  const auto network = MakeGpuNetwork(GraphOf(shape), 99, GemmPrecision::kFp32);
+  const auto network = MakeGpuNetwork(GraphOf(shape), 99, GemmPrecision::kFp32, 1);
   EXPECT_EQ(network.status().code(), StatusCode::kNotFound) << network.status().ToString();
 }
 

@@ -230,7 +230,7 @@ GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, boo
   for (float& weight : batch.key_weights) weight = uniform(random);
   const Result<LayerGraph> graph = LayerGraph::Make(spec);
   STRATA_CHECK(graph.ok());
-  FindUniqueKeys(batch, graph->table_slots(), &unique);
+  UniqueFinder().Find(batch, graph->table_slots(), &unique);
   rows.resize(RowElements(*graph, unique));
   for (float& value : rows) value = uniform(random);
   parameters.resize(graph->parameters());
