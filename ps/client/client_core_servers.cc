@@ -251,7 +251,7 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
   if (status.ok() && request->writes && LevelOf(*request) == AckLevel::kApplied) {
     ++servers_[map_.lanes[request->lane].server].unlogged_acknowledged;
   }
-  if (status.ok()) status = TakeReply(*request, reply, map_);
+  if (status.ok()) status = TakeReply(*request, reply, map_, options_.threads);
   if (status.ok() && request->steady && request->call->requests_left > 1) {
     request->answered = true;
     return;

@@ -103,11 +103,16 @@ LaneCallDone Fulfil(std::promise<Result<std::vector<wire::Received>>>* outcome) 
 struct RemoteStore::Impl {
   using Action = std::function<void(ClientCore&, TimeNs)>;
 
-  Impl(const RemoteStoreOptions& options, std::unique_ptr<ClientPort> connected_port)
-      : on_waits(options.on_waits), port(std::move(connected_port)), core(CoreOptionsOf(options)) {}
+  Impl(const RemoteStoreOptions& options, std::unique_ptr<ClientPort> connected_port,
+       std::unique_ptr<WorkPool> pool)
+      : on_waits(options.on_waits),
+        port(std::move(connected_port)),
+        threads(std::move(pool)),
+        core(CoreOptionsOf(options)) {}
 
   ClientCoreOptions CoreOptionsOf(const RemoteStoreOptions& options) {
     ClientCoreOptions made = CoreOptions(options);
+    made.threads = threads.get();
     made.on_greeting = [this, shared = options.shared_memory](const client::ServerLink& server) {
       ChooseRoute(server, shared);
     };
@@ -202,6 +207,7 @@ struct RemoteStore::Impl {
   bool waited = false;    // the last report had some
   const Clock& clock = RealClock();
   const std::unique_ptr<ClientPort> port;
+  const std::unique_ptr<WorkPool> threads;
   ClientCore core;  // the store's thread only
   Mutex mutex;
   std::vector<Action> actions STRATA_GUARDED_BY(mutex);
@@ -224,7 +230,8 @@ Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptio
   STRATA_TRY(CheckServers(options));
   STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());
   STRATA_ASSIGN(auto port, ClientPort::Create(std::move(context), {}));
-  auto impl = std::make_unique<Impl>(options, std::move(port));
+  STRATA_ASSIGN(auto pool, WorkPool::Start("copy rows", options.threads - 1));
+  auto impl = std::make_unique<Impl>(options, std::move(port), std::move(pool));
   Impl* const running = impl.get();
   STRATA_ASSIGN(impl->thread, StartThread("strata-client", [running] { running->Run(); }));
   std::unique_ptr<RemoteStore> store(new RemoteStore(std::move(impl)));

@@ -44,8 +44,9 @@ uint32_t WidthOf(const TablePart& part) {
 
 class Builder {
  public:
-  Builder(const std::shared_ptr<Call>& call, const wire::ShardMap& map, size_t chunk_bytes)
-      : call_(call), map_(map), chunk_bytes_(chunk_bytes) {}
+  Builder(const std::shared_ptr<Call>& call, const wire::ShardMap& map, size_t chunk_bytes,
+          WorkPool* threads)
+      : call_(call), map_(map), chunk_bytes_(chunk_bytes), threads_(threads) {}
 
   Status AddPart(size_t index) {
     const TablePart& part = call_->operation.parts[index];
@@ -111,8 +112,8 @@ class Builder {
 
   // Nothing of it is split further: what is looked up has to see all that is pushed.
   Status AddUpdateLookup(size_t index, const TablePart& part) {
-    auto lanes = SplitByLane(part.keys, map_);
-    auto then = SplitByLane(part.then, map_);
+    auto lanes = SplitByLane(part.keys, map_, threads_);
+    auto then = SplitByLane(part.then, map_, threads_);
     const size_t row_bytes = sizeof(float) * WidthOf(part);
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       const size_t out_bytes = then[lane].size() * row_bytes;
@@ -141,7 +142,7 @@ class Builder {
     const size_t keys_hard_max = std::min(kBodyBytesMax / key_bytes, wire::kKeysMax);
     const size_t keys_max =
         whole ? keys_hard_max : std::clamp<size_t>(chunk_bytes_ / key_bytes, 1, keys_hard_max);
-    auto lanes = SplitByLane(part.keys, map_);
+    auto lanes = SplitByLane(part.keys, map_, threads_);
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       const bool first_of_empty = part.keys.empty() && lane == 0;
       if (lanes[lane].empty() && !whole && !first_of_empty) continue;
@@ -162,6 +163,7 @@ class Builder {
   const std::shared_ptr<Call>& call_;
   const wire::ShardMap& map_;
   const size_t chunk_bytes_;
+  WorkPool* const threads_;
   std::vector<std::shared_ptr<Request>> requests_;
 };
 
@@ -172,7 +174,7 @@ Status WrongReply(const wire::Received& reply, size_t rows, uint32_t width) {
 
 // The rows of the keys at `positions` of the part's, into their places.
 Status TakeRows(const Request& request, std::span<const uint32_t> positions,
-                const wire::Received& reply) {
+                const wire::Received& reply, WorkPool* threads) {
   if (positions.empty() && reply.header.count == 0) return {};
   const uint32_t width = request.header.width;
   const size_t row_bytes = sizeof(float) * width;
@@ -180,15 +182,9 @@ Status TakeRows(const Request& request, std::span<const uint32_t> positions,
       reply.header.width != width || reply.payload[0].size() != positions.size() * row_bytes) {
     return WrongReply(reply, positions.size(), width);
   }
-  const std::span<const std::byte> rows = reply.payload[0].bytes();
-  float* const out = request.call->operation.parts[request.part].out.data();
-  if (SideBySide(positions)) {
-    std::memcpy(out + size_t{positions[0]} * width, rows.data(), rows.size());
-    return {};
-  }
-  for (size_t i = 0; i < positions.size(); ++i) {
-    std::memcpy(out + size_t{positions[i]} * width, rows.data() + i * row_bytes, row_bytes);
-  }
+  std::span<float> out = request.call->operation.parts[request.part].out;
+  PlaceRows(positions, reply.payload[0].bytes(), row_bytes, std::as_writable_bytes(out).data(),
+            threads);
   return {};
 }
 
@@ -259,13 +255,13 @@ Status TakeTables(const Request& request, const wire::Received& reply) {
 
 Result<std::vector<std::shared_ptr<Request>>> BuildRequests(const std::shared_ptr<Call>& call,
                                                             const wire::ShardMap& map,
-                                                            size_t chunk_bytes) {
-  Builder builder(call, map, chunk_bytes);
+                                                            size_t chunk_bytes, WorkPool* threads) {
+  Builder builder(call, map, chunk_bytes, threads);
   for (size_t i = 0; i < call->operation.parts.size(); ++i) STRATA_TRY(builder.AddPart(i));
   return builder.Take();
 }
 
-Message BuildPayload(const Request& request) {
+Message BuildPayload(const Request& request, WorkPool* threads) {
   using wire::Command;
   const Command command = request.header.command;
   if (request.reply_at) return request.payload;
@@ -277,26 +273,27 @@ Message BuildPayload(const Request& request) {
       command == Command::kPush || command == Command::kPushPull || command == Command::kPut;
   if (command != Command::kPull && command != Command::kErase && !brings_rows) return payload;
   const TablePart& part = request.call->operation.parts[request.part];
-  payload.push_back(Frame::Own(RowsAt(request.positions, part.keys, 1)));
+  payload.push_back(RowsAt(request.positions, part.keys, 1, threads));
   if (brings_rows) {
-    payload.push_back(Frame::Own(RowsAt(request.positions, part.in, request.header.width)));
+    payload.push_back(RowsAt(request.positions, part.in, request.header.width, threads));
   }
   if (command == Command::kPushPull) {
-    payload.push_back(Frame::Own(RowsAt(request.then, part.then, 1)));
+    payload.push_back(RowsAt(request.then, part.then, 1, threads));
   }
   return payload;
 }
 
-Status TakeReply(const Request& request, const wire::Received& reply, const wire::ShardMap& map) {
+Status TakeReply(const Request& request, const wire::Received& reply, const wire::ShardMap& map,
+                 WorkPool* threads) {
   if (request.reply_at) {
     request.call->replies[*request.reply_at] = reply;
     return {};
   }
   switch (request.header.command) {
     case wire::Command::kPull:
-      return TakeRows(request, request.positions, reply);
+      return TakeRows(request, request.positions, reply, threads);
     case wire::Command::kPushPull:
-      return TakeRows(request, request.then, reply);
+      return TakeRows(request, request.then, reply, threads);
     case wire::Command::kScan:
       return TakePage(request, reply, map);
     case wire::Command::kStats:

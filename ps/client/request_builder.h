@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/thread/work_pool.h"
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
 #include "ps/client/request.h"
@@ -19,15 +20,17 @@ constexpr size_t kChunkBytes = size_t{8} << 20;
 // The requests of call->operation, in the order in which they are to be queued: for each part, for
 // each lane with keys of it. A batch without keys goes to lane 0, so that its table and width are
 // checked all the same; a synchronous push goes to every lane, an empty one too. kRefused when a
-// synchronous push does not fit one message a lane.
+// synchronous push does not fit one message a lane. `threads` help with many keys, here and below;
+// null: the calling thread works alone.
 Result<std::vector<std::shared_ptr<Request>>> BuildRequests(const std::shared_ptr<Call>& call,
                                                             const wire::ShardMap& map,
-                                                            size_t chunk_bytes);
+                                                            size_t chunk_bytes, WorkPool* threads);
 
 // Keys and rows, copied out of the caller's spans.
-Message BuildPayload(const Request& request);
+Message BuildPayload(const Request& request, WorkPool* threads);
 
 // Checks an OK reply's shape and writes what it brings into the call. kInvalid names what is wrong.
-Status TakeReply(const Request& request, const wire::Received& reply, const wire::ShardMap& map);
+Status TakeReply(const Request& request, const wire::Received& reply, const wire::ShardMap& map,
+                 WorkPool* threads);
 
 }  // namespace strata::client

@@ -4,10 +4,27 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <memory>
 #include <numeric>
+#include <utility>
+
+#include "base/large_blocks.h"
 
 namespace strata::client {
 namespace {
+
+// That a thread takes at a time. Of fewer, waking others takes longer than the work.
+constexpr size_t kRunKeys = size_t{1} << 14;
+
+// Calls task(begin, end) for pieces of 0 to count - 1, which begin at multiples of `piece`.
+template <typename Task>
+void InPieces(WorkPool* threads, size_t count, size_t piece, const Task& task) {
+  if (threads != nullptr && count > piece) return threads->RunPieces(count, piece, task);
+  for (size_t begin = 0; begin < count; begin += piece) {
+    task(begin, std::min(begin + piece, count));
+  }
+}
 
 std::vector<std::vector<uint32_t>> InRuns(const std::vector<uint32_t>& positions, size_t keys_max) {
   std::vector<std::vector<uint32_t>> pieces;
@@ -30,21 +47,73 @@ std::vector<std::vector<uint32_t>> ByHash(std::span<const Key> keys,
 
 }  // namespace
 
-std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys,
-                                               const wire::ShardMap& map) {
+std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys, const wire::ShardMap& map,
+                                               WorkPool* threads) {
   if (map.lanes.size() == 1) {  // no key needs hashing
     std::vector<uint32_t> all(keys.size());
     std::iota(all.begin(), all.end(), 0U);
     return {std::move(all)};
   }
-  std::vector<uint32_t> counts(map.lanes.size());
-  for (const Key key : keys) ++counts[map.LaneOf(key)];
+  // By run of keys and lane: how many, then where the run's next one goes.
+  const size_t runs = (keys.size() + kRunKeys - 1) / kRunKeys;
+  std::vector<uint16_t> lane_of(keys.size());
+  std::vector<uint32_t> next(runs * map.lanes.size());
+  InPieces(threads, keys.size(), kRunKeys, [&](size_t begin, size_t end) {
+    uint32_t* const counts = next.data() + begin / kRunKeys * map.lanes.size();
+    for (size_t at = begin; at < end; ++at) {
+      lane_of[at] = static_cast<uint16_t>(map.LaneOf(keys[at]));
+      ++counts[lane_of[at]];
+    }
+  });
   std::vector<std::vector<uint32_t>> lanes(map.lanes.size());
-  for (size_t lane = 0; lane < lanes.size(); ++lane) lanes[lane].reserve(counts[lane]);
-  for (size_t at = 0; at < keys.size(); ++at) {
-    lanes[map.LaneOf(keys[at])].push_back(static_cast<uint32_t>(at));
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    uint32_t count = 0;
+    for (size_t run = 0; run < runs; ++run) {
+      count += std::exchange(next[run * lanes.size() + lane], count);
+    }
+    lanes[lane].resize(count);
   }
+  InPieces(threads, keys.size(), kRunKeys, [&](size_t begin, size_t end) {
+    uint32_t* const places = next.data() + begin / kRunKeys * lanes.size();
+    for (size_t at = begin; at < end; ++at) {
+      lanes[lane_of[at]][places[lane_of[at]]++] = static_cast<uint32_t>(at);
+    }
+  });
   return lanes;
+}
+
+Frame CopyRows(std::span<const uint32_t> positions, std::span<const std::byte> all,
+               size_t row_bytes, WorkPool* threads) {
+  const size_t bytes = positions.size() * row_bytes;
+  std::shared_ptr<std::byte[]> block = TakeBlock(bytes);
+  std::byte* const to = block.get();
+  const bool together = SideBySide(positions);
+  InPieces(threads, positions.size(), kRunKeys, [&](size_t begin, size_t end) {
+    if (together) {
+      std::memcpy(to + begin * row_bytes, all.data() + (positions[0] + begin) * row_bytes,
+                  (end - begin) * row_bytes);
+      return;
+    }
+    for (size_t i = begin; i < end; ++i) {
+      std::memcpy(to + i * row_bytes, all.data() + positions[i] * row_bytes, row_bytes);
+    }
+  });
+  return {std::move(block), std::span<const std::byte>(to, bytes)};
+}
+
+void PlaceRows(std::span<const uint32_t> positions, std::span<const std::byte> rows,
+               size_t row_bytes, std::byte* all, WorkPool* threads) {
+  const bool together = SideBySide(positions);
+  InPieces(threads, positions.size(), kRunKeys, [&](size_t begin, size_t end) {
+    if (together) {
+      std::memcpy(all + (positions[0] + begin) * row_bytes, rows.data() + begin * row_bytes,
+                  (end - begin) * row_bytes);
+      return;
+    }
+    for (size_t i = begin; i < end; ++i) {
+      std::memcpy(all + positions[i] * row_bytes, rows.data() + i * row_bytes, row_bytes);
+    }
+  });
 }
 
 Result<std::vector<std::vector<uint32_t>>> SplitBySize(std::span<const Key> keys,

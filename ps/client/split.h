@@ -6,15 +6,18 @@
 #include <span>
 #include <vector>
 
+#include "base/message_port.h"
+#include "base/thread/work_pool.h"
 #include "proto/wire/shard_map.h"
 #include "storage/row_schema.h"
 #include "strata/status.h"
 
 namespace strata::client {
 
-// For each lane the positions of its keys, in the order of the batch.
-std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys,
-                                               const wire::ShardMap& map);
+// For each lane the positions of its keys, in the order of the batch. `threads` help with many
+// keys, here and below; null: the calling thread works alone.
+std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys, const wire::ShardMap& map,
+                                               WorkPool* threads);
 
 // Cuts one lane's positions into runs of about `keys_max` keys. With `together`, all occurrences of
 // a key stay in one piece, in their order, so that their gradients are still summed before the rule
@@ -30,20 +33,19 @@ inline bool SideBySide(std::span<const uint32_t> positions) {
   return !positions.empty() && positions.back() - positions.front() + 1 == positions.size();
 }
 
-// The share at `positions` of a batch's keys (width 1) or rows.
+// The rows of row_bytes at these positions, one after another.
+Frame CopyRows(std::span<const uint32_t> positions, std::span<const std::byte> all,
+               size_t row_bytes, WorkPool* threads);
+// The reverse: `rows` to their positions in `all`.
+void PlaceRows(std::span<const uint32_t> positions, std::span<const std::byte> rows,
+               size_t row_bytes, std::byte* all, WorkPool* threads);
+
+// The share at `positions` of a batch's keys (width 1) or rows, copied. `threads` help; null: none.
 template <typename T>
-std::vector<T> RowsAt(std::span<const uint32_t> positions, std::span<const T> all, size_t width) {
-  if (SideBySide(positions)) {
-    const auto rows = all.subspan(positions[0] * width, positions.size() * width);
-    return {rows.begin(), rows.end()};
-  }
-  std::vector<T> taken;
-  taken.reserve(positions.size() * width);
-  for (const uint32_t at : positions) {
-    const auto row = all.subspan(at * width, width);
-    taken.insert(taken.end(), row.begin(), row.end());
-  }
-  return taken;
+Frame RowsAt(std::span<const uint32_t> positions, std::span<const T> all, size_t width,
+             WorkPool* threads) {
+  const size_t row_bytes = width * sizeof(T);
+  return CopyRows(positions, std::as_bytes(all), row_bytes, threads);
 }
 
 }  // namespace strata::client

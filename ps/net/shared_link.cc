@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/large_blocks.h"
 #include "base/random.h"
 #include "ps/net/zmq_socket.h"
 
@@ -241,7 +242,7 @@ bool SharedLink::TakeHead() {
                             head.magic, head.frames, in.body_bytes)));
     return false;
   }
-  in.body = std::make_shared_for_overwrite<std::byte[]>(in.body_bytes);
+  in.body = TakeBlock(in.body_bytes);
   return true;
 }
 

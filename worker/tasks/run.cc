@@ -11,6 +11,7 @@
 #include "base/file/disk.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "worker/tasks/job_network.h"
 #include "worker/tasks/options.h"
 #include "worker/tasks/print_graph.h"
 #include "worker/tasks/result.h"
@@ -52,7 +53,9 @@ class CtrRun {
           "{}: sparse.placement = \"gpu\" is for a job without servers: with them, rows are there",
           options_.job.file));
     }
-    return OpenClusterSession(*options_.cluster, identity, process_.Hooks());
+    const bool on_cpu = options_.job.device.kind == DeviceKind::kCpu;
+    return OpenClusterSession(*options_.cluster, identity, process_.Hooks(),
+                              StepThreads(on_cpu ? "CPU" : "GPU", options_.threads));
   }
 
   Status RunIn(Session& session) {

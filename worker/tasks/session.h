@@ -70,9 +70,10 @@ Result<std::unique_ptr<Session>> MakeEmbeddedSession(const JobConfig& job);
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);
 
 // Links up with the other workers, if the list names any, and connects to the servers. A lost
-// worker also ends the waits on the servers, with a status that names it.
+// worker also ends the waits on the servers, with a status that names it. `threads` copy the rows
+// of large operations.
 Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
                                                     const WorkerIdentity& identity,
-                                                    const SessionHooks& hooks);
+                                                    const SessionHooks& hooks, int threads);
 
 }  // namespace strata

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/random.h"
+#include "base/thread/work_pool.h"
 #include "ps/client/table_wire.h"
 
 namespace strata::client {
@@ -17,7 +19,7 @@ TEST(ClientSplit, EveryPositionGoesToItsLaneInOrder) {
   Random random(1);
   std::vector<Key> keys(10'000);
   for (Key& key : keys) key = random.Next();
-  const auto lanes = SplitByLane(keys, map);
+  const auto lanes = SplitByLane(keys, map, nullptr);
   ASSERT_EQ(lanes.size(), 8U);
   size_t total = 0;
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -26,6 +28,37 @@ TEST(ClientSplit, EveryPositionGoesToItsLaneInOrder) {
     total += lanes[lane].size();
   }
   EXPECT_EQ(total, keys.size());
+}
+
+// Large batches are worked on by several threads, whose pieces end anywhere.
+TEST(ClientSplit, ThreadsChangeNothing) {
+  const auto map = wire::MakeShardMap(std::vector<uint16_t>{2, 1}).value();
+  const auto pool = WorkPool::Start("copy rows", 3).value();
+  constexpr size_t kWidth = 5;
+  Random random(3);
+  std::vector<Key> keys(100'001);
+  for (Key& key : keys) key = random.Next();
+  std::vector<float> rows(keys.size() * kWidth);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
+  const auto lanes = SplitByLane(keys, map, nullptr);
+  EXPECT_EQ(SplitByLane(keys, map, pool.get()), lanes);
+  std::vector<float> back(rows.size());
+  for (const std::vector<uint32_t>& lane : lanes) {
+    const Frame frame = RowsAt(lane, std::span<const float>(rows), kWidth, pool.get());
+    ASSERT_EQ(frame.size(), lane.size() * kWidth * sizeof(float));
+    const auto* const copied = reinterpret_cast<const float*>(frame.bytes().data());
+    for (size_t i = 0; i < lane.size(); ++i) {
+      ASSERT_EQ(copied[i * kWidth + 4], rows[lane[i] * kWidth + 4]);
+    }
+    PlaceRows(lane, frame.bytes(), kWidth * sizeof(float),
+              std::as_writable_bytes(std::span(back)).data(), pool.get());
+  }
+  EXPECT_EQ(back, rows);
+  // Side by side: copied in one go.
+  const auto one_lane = wire::MakeShardMap(std::vector<uint16_t>{1}).value();
+  const auto all = SplitByLane(keys, one_lane, pool.get());
+  const Frame frame = RowsAt(all[0], std::span<const float>(rows), kWidth, pool.get());
+  EXPECT_TRUE(std::ranges::equal(frame.bytes(), std::as_bytes(std::span(rows))));
 }
 
 // Checks that the pieces hold each position once, in order within a piece.

@@ -51,7 +51,7 @@ SoakClusterOptions ClusterOptions(const HostileSoakOptions& options) {
 // What docs/security.md adds up: for each lane in units of server.queue_memory, and rows.
 uint64_t MemoryBound() {
   constexpr double kOfLane = 2 + 1 + 1 + 0.5 + 0.25 + 2;
-  constexpr uint64_t kOwn = uint64_t{128} << 20;  // code, allocator, buffers of logs
+  constexpr uint64_t kOwn = uint64_t{256} << 20;  // code, allocator, kept blocks, buffers of logs
   const auto lanes = static_cast<uint64_t>(kOfLane * static_cast<double>(kQueueBytes)) * kLanes;
   return kOwn + kRowBytes + lanes;
 }

@@ -1,0 +1,20 @@
+// Memory for large messages, used again. What malloc gets from the system for blocks of many
+// megabytes it gives back at once, and faulting their pages in anew takes longer than filling them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace strata {
+
+// Blocks of this process that nobody uses are kept up to this many bytes in all, or one.
+inline constexpr size_t kLargeBlocksKept = size_t{128} << 20;
+
+// `bytes` bytes, which hold anything. The last owner gives the block back, on any thread.
+// Thread-safe. std::bad_alloc: there is no memory.
+std::shared_ptr<std::byte[]> TakeBlock(size_t bytes);
+
+// What is kept now. Thread-safe.
+size_t KeptBlockBytes();
+
+}  // namespace strata
