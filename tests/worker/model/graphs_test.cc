@@ -111,7 +111,7 @@ TEST(Means, AreThoseOfKeysTimesTheirWeights) {
   ModelShape shape{ModelKind::kWideDeep, 1, {1}, 2, 0};
   shape.combiner = Combiner::kMean;
   const LayerGraph graph = GraphOf(shape);
-  FindUniqueKeys(bags.batch, graph.table_slots(), &bags.unique);
+  UniqueFinder().Find(bags.batch, graph.table_slots(), &bags.unique);
   // The bias; W and b of the hidden layer, which takes both slots; W and b of the next.
   std::vector<float> parameters = {0.25F, 2, 64, 0, 1, 0};
   ASSERT_EQ(parameters.size(), graph.parameters());
