@@ -21,10 +21,24 @@ bool ParseNumber(std::string_view text, T* out) {
   return error == std::errc() && stop == end && !text.empty();
 }
 
+// Whether the text is a list in brackets, or the broken beginning of one. It is none where the
+// first bracket closes before the end, as in the pattern "[ab]_*", unless it holds a text in
+// quotes.
+bool IsBracketed(std::string_view text) {
+  if (text.empty() || text.front() != '[') return false;
+  if (Trim(text.substr(1)).starts_with('"')) return true;
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
+    if (depth == 0) return i + 1 == text.size();
+  }
+  return true;
+}
+
 // The items of "a,b" or ["a", "b"]; false when brackets or quotes do not match.
 bool SplitList(std::string_view text, std::vector<std::string>* items) {
   text = Trim(text);
-  const bool bracketed = !text.empty() && text.front() == '[';
+  const bool bracketed = IsBracketed(text);
   if (bracketed) {
     if (text.size() < 2 || text.back() != ']') return false;
     text = Trim(text.substr(1, text.size() - 2));

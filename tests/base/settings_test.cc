@@ -272,6 +272,32 @@ TEST(SettingsTest, ATextMayStandForAListOfOne) {
   EXPECT_TRUE(settings.TextList("data").empty());
 }
 
+// A text may begin with a bracket and be no list, as patterns of files do.
+TEST(SettingsTest, OnlyBracketsAroundAllAreThoseOfAList) {
+  const std::pair<const char*, std::vector<std::string>> good[] = {
+      {"[a,b]", {"a", "b"}},
+      {"[ab]", {"ab"}},
+      {"[]", {}},
+      {R"(["[ab]_1", "x"])", {"[ab]_1", "x"}},
+      {R"([ "a]", "b"])", {"a]", "b"}},
+      {"[ab]_1", {"[ab]_1"}},
+      {"[ab]_[12]", {"[ab]_[12]"}},
+      {"[a]_1,[b]_[2]", {"[a]_1", "[b]_[2]"}},
+      {"[[a]_1,[b]_2]", {"[a]_1", "[b]_2"}},
+      {"./[ab]", {"./[ab]"}}};
+  for (const char* key : {"files", "data"}) {
+    for (const auto& [text, list] : good) {
+      Settings settings(kTable);
+      ASSERT_TRUE(settings.Set(key, text, "command line").ok()) << text;
+      EXPECT_EQ(settings.TextList(key), list) << text;
+    }
+    for (const char* bad : {"[a,b", R"(["a")", R"(["a]_1)"}) {
+      Settings settings(kTable);
+      EXPECT_THAT(settings.Set(key, bad, "command line").message(), HasSubstr("must be a ")) << bad;
+    }
+  }
+}
+
 TEST(SettingsTest, CopiesAreIndependent) {
   Settings a(kTable);
   Settings b = a;
