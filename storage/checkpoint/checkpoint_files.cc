@@ -33,12 +33,25 @@ std::set<uint32_t> ParentsOf(const CheckpointManifest& manifest) {
   return parents;
 }
 
-// Removes the checkpoint, unless one of the lanes has marked it: false.
+// Removes a folder that had its files removed, durably. A lane that is late may have put a part
+// into it meanwhile: the next retirement removes that, and the folder with it.
+void RemoveEmptied(Disk& disk, const std::string& folder) {
+  static_cast<void>(disk.Remove(folder));
+}
+
+// Removes the checkpoint and its folder, unless one of the lanes has marked it: false.
 Result<bool> RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t number,
                               std::span<const wire::LaneName> lanes) {
   const std::string folder = CheckpointFolder(root, number);
-  STRATA_ASSIGN(std::vector<std::string> names, disk.List(folder));
-  if (names.empty()) return true;  // removed before; the folders themselves stay
+  Result<std::vector<std::string>> listed = disk.List(folder);
+  // Another lane's retirement was faster.
+  if (listed.status().code() == StatusCode::kNotFound) return true;
+  STRATA_TRY(listed.status());
+  std::vector<std::string> names = std::move(listed).value();
+  if (names.empty()) {  // its removal ended before the folder's
+    RemoveEmptied(disk, folder);
+    return true;
+  }
   const std::string manifest(format::kCheckpointManifestName);
   const std::string aside(format::kRetiredManifestName);
   if (std::ranges::find(names, manifest) != names.end()) {
@@ -58,6 +71,7 @@ Result<bool> RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t numb
     STRATA_TRY(disk.Remove(fmt::format("{}/{}", folder, name)));
   }
   STRATA_TRY(disk.SyncFolder(folder));
+  RemoveEmptied(disk, folder);
   return true;
 }
 

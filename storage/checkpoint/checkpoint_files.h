@@ -76,9 +76,9 @@ struct RetireLimits {
 };
 // Removes checkpoints but of each of the last kJobsKept jobs named in manifests the newest `keep`
 // with attachments, from which it can go on, the newest `keep` without, those in `pinned` or beyond
-// `limits`, and all that these build on; also what unfinished ones below the newest left. The
-// numbers removed. Does not touch anything when a manifest is damaged: what it builds on cannot be
-// known.
+// `limits`, and all that these build on; also what unfinished ones below the newest left. Their
+// folders go with them. The numbers removed. Does not touch anything when a manifest is damaged:
+// what it builds on cannot be known.
 Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& root, uint32_t keep,
                                                 const std::set<uint32_t>& pinned,
                                                 const RetireLimits& limits = {});

@@ -207,7 +207,22 @@ TEST(CheckpointFilesTest, AMarkOfALaneThatIsNoMoreKeepsNothing) {
   for (const uint32_t number : {1U, 2U}) ASSERT_TRUE(lanes.Take(number, true).ok());
   ASSERT_TRUE(MarkNeeded(disk, "c", 1, kLane).ok());
   EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {}, {.lanes = {{0, 0}}}), ElementsAre(1));
-  EXPECT_THAT(*disk.List("c/0000000001"), IsEmpty());
+  EXPECT_THAT(*disk.List("c"), ElementsAre("0000000002"));
+}
+
+// An earlier version left the folders of what it retired, and a checkpoint that failed leaves
+// parts.
+TEST(CheckpointFilesTest, RetiringLeavesNoFolders) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  ASSERT_TRUE(disk.MakeFolder("c/0000000001").ok());
+  ASSERT_TRUE(disk.MakeFolder("c/0000000002").ok());
+  ASSERT_TRUE(disk.Create("c/0000000002/server-0-lane-0.part").ok());
+  for (const uint32_t number : {3U, 4U}) ASSERT_TRUE(lanes.Take(number, true).ok());
+  ASSERT_TRUE(disk.MakeFolder("c/0000000009").ok());
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {}), ElementsAre(3));
+  EXPECT_THAT(*disk.List("c"), ElementsAre("0000000004", "0000000009"))
+      << "9 may be under way, and tells its number";
 }
 
 TEST(CheckpointFilesTest, RetiringRemovesOnlyWhatIsBelowItsLimit) {
