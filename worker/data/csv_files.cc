@@ -37,28 +37,33 @@ std::vector<std::string> FeatureColumns(const DataSpec& spec) {
   return names;
 }
 
-// Whether a line of Criteo's has all columns but the label's.
-bool LacksLabel(const std::string& line, const CsvFormat& format) {
+// Whether a line of a file without a header has all columns but the label's. One whose fields seem
+// to be separated by another character only looks so.
+bool LacksLabel(const std::string& line, const DataSpec& spec) {
+  const CsvFormat& format = spec.format;
   CsvFields fields;
-  return format.is_criteo &&
+  return !format.header && Contains(format.columns, spec.label) &&
          SplitCsvLine(line, format.delimiter, format.trim, &fields) == nullptr &&
-         fields.fields.size() + 1 == format.columns.size();
+         fields.fields.size() + 1 == format.columns.size() &&
+         LikelyDelimiter(line, format.delimiter, format.columns.size(), {}) == '\0';
 }
 
 // What a first line that does not fit the job looks like, and the step that helps; "": unknown.
 std::string AdviceFor(const std::string& line, const DataSpec& spec, bool labels_required) {
   const CsvFormat& format = spec.format;
-  if (LacksLabel(line, format)) {
-    const size_t found = format.columns.size() - 1;
-    return labels_required
-               ? fmt::format(
-                     "The first line has {} fields: the label seems to be missing, as in "
-                     "the test.txt of the Kaggle challenge, which one can only predict.",
-                     found)
-               : fmt::format(
-                     "The first line has {} fields, so that the file was read as one "
-                     "without labels: correct the line if it has them.",
-                     found);
+  if (LacksLabel(line, spec)) {
+    const std::string found = Counted(format.columns.size() - 1, "field");
+    if (!labels_required) {
+      return fmt::format(
+          "The first line has {}, so that the file was read as one without labels: correct the "
+          "line if it has them.",
+          found);
+    }
+    return fmt::format("The first line has {}: the label seems to be missing{}.", found,
+                       format.is_criteo
+                           ? ", as in the test.txt of the Kaggle challenge, which one can only "
+                             "predict"
+                           : "; a file without labels one can only predict");
   }
   CsvFields fields;
   const bool fits = !format.header &&
@@ -128,9 +133,7 @@ Result<OpenedCsv> OpenCsv(Disk& disk, const std::string& name, const DataSpec& s
   csv.advice = AdviceFor(first.text, spec, labels_required);
   csv.columns = spec.format.columns;
   csv.where = path;
-  if (!labels_required && LacksLabel(first.text, spec.format)) {
-    csv.columns.erase(csv.columns.begin());
-  }
+  if (!labels_required && LacksLabel(first.text, spec)) std::erase(csv.columns, spec.label);
   if (!spec.format.header) return csv;
   Result<std::vector<std::string>> header = ReadHeader(first, spec.format);
   if (!header.ok()) return WithAdvice(header.status().Prefixed(path), csv.advice);

@@ -14,12 +14,11 @@ namespace strata {
 // One line is one row. Fields follow RFC 4180 (quoted fields, "" inside them), except that a field
 // never goes on over a line end.
 struct CsvFormat {
-  // Criteo's logs (criteo.h), whose columns are fixed: what is to be predicted may lack the
-  // label's, which is the first.
-  bool is_criteo = false;
+  bool is_criteo = false;  // Criteo's logs (criteo.h), whose columns are fixed
   char delimiter = ',';
   bool header = false;  // the first line that is neither blank nor a comment names columns
-  std::vector<std::string> columns;  // the names when there is no header
+  // The names when there is no header. What is to be predicted may lack the label's.
+  std::vector<std::string> columns;
   std::vector<std::string> missing;  // fields that mean "no value", besides the empty field
   bool trim = true;                  // blanks around a field do not belong to it
   std::string comment;               // lines that begin with this text are skipped; "": none

@@ -272,7 +272,7 @@ Status ReadFeatures(const Settings& settings, const std::string& file, DataSpec*
 
 }  // namespace
 
-Status ReadDataSettings(const Settings& settings, JobConfig* job) {
+Status ReadDataSettings(const Settings& settings, const std::string& task, JobConfig* job) {
   job->train_files = JobPaths(settings, "data.train", job->file);
   job->test_files = JobPaths(settings, "data.test", job->file);
   job->data.threads = static_cast<int>(settings.Int("data.threads"));
@@ -291,7 +291,7 @@ Status ReadDataSettings(const Settings& settings, JobConfig* job) {
   STRATA_TRY(ReadFeatures(settings, job->file, &data));
   if (data.format.header) return Status::Ok();
   const std::string where = settings.Origin(IsCriteo(settings) ? "data.format" : "data.columns");
-  return PlanColumns(data.format.columns, data, where, true).status();
+  return PlanColumns(data.format.columns, data, where, task != "predict").status();
 }
 
 Status Contradicts(const Settings& settings, std::string_view key, std::string_view fixed) {

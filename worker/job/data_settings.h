@@ -10,8 +10,9 @@
 namespace strata {
 
 // Fills the job's paths of data and JobConfig::data; JobConfig::file is set already. kInvalid:
-// file:line, a value that cannot be, or one that contradicts the others.
-Status ReadDataSettings(const Settings& settings, JobConfig* job);
+// file:line, a value that cannot be, or one that contradicts the others. data.columns need not name
+// the label where the task predicts.
+Status ReadDataSettings(const Settings& settings, const std::string& task, JobConfig* job);
 
 // What data.format fixes by itself, and a setting of the job file says otherwise. `fixed` ends
 // "whose ...".

@@ -335,7 +335,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
                              kNameMax, job.name));
   }
   job.seed = static_cast<uint64_t>(settings.Int("job.seed"));
-  STRATA_TRY(ReadDataSettings(settings, &job));
+  STRATA_TRY(ReadDataSettings(settings, task, &job));
   STRATA_TRY(CheckStandardInput(settings, job, task));
   job.model_path = JobPath(settings, "output.model", file);
   job.predictions_path = JobPath(settings, "output.predictions", file);

@@ -112,6 +112,26 @@ TEST(CsvReader, LabelsThatAreNotRequired) {
 }
 
 // A bad line among enough good ones is skipped and counted; alone it says why.
+TEST(CsvReader, AFileWithoutAHeaderMayLackItsLabels) {
+  const TextOptions predicts{.labels_required = false};
+  const std::vector<std::string> expected = {"1|a|nan|1", "2||nan|1"};
+  for (const auto& columns : {std::vector<std::string>{"x", "city", "y"}, {"y", "x", "city"}}) {
+    EXPECT_EQ(ReadAll("1,a\n2,\n", SpecOf(columns), predicts).rows, expected);
+  }
+  const Outcome trained = ReadAll("1,a\n", SpecOf());
+  EXPECT_THAT(trained.status.message(),
+              HasSubstr("The first line has 2 fields: the label seems to be missing; a file"));
+  // One that lost a field otherwise is not taken for such a file, and one more is no label.
+  const Outcome other = ReadAll("1,a\n1,a,0\n", SpecOf(), predicts);
+  EXPECT_THAT(other.status.message(), HasSubstr("so that the file was read as one without labels"));
+  EXPECT_THAT(ReadAll("1;a;0\n", SpecOf(), predicts).status.message(),
+              HasSubstr("set data.delimiter = \";\""));
+  DataSpec two = SpecOf({"y", "city"});
+  two.features.erase(two.features.begin());
+  EXPECT_THAT(ReadAll("0;a\n", two, predicts).status.message(),
+              HasSubstr("set data.delimiter = \";\""));
+}
+
 TEST(CsvReader, BadLinesSayWhy) {
   DataSpec spec = SpecOf({"x", "city", "y", "w"});
   std::string good_weighted;

@@ -348,6 +348,28 @@ TEST_F(JobTasks, MeansAreTrainedSavedAndPredicted) {
   EXPECT_NE(PredictedNumbers(), expected);
 }
 
+// Neither a file without a header needs the label to be predicted, nor does the job file then.
+TEST_F(JobTasks, PredictsRowsWithoutTheirLabels) {
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  ASSERT_TRUE(Run(Task::kPredict, 1).status.ok());
+  const std::vector<std::string> labelled = Predictions();
+  std::istringstream rows(ReadWholeFile(folder_.File("test.csv")));
+  std::string text;
+  for (std::string row; std::getline(rows, row);) text += row.substr(0, row.rfind(',')) + "\n";
+  WriteWholeFile(folder_.File("test.csv"), text);
+  for (const auto& overrides : {std::vector<std::string>{}, {"data.columns=left,right"}}) {
+    for (const size_t world : {1U, 2U}) {
+      const Outcome outcome = Run(Task::kPredict, world, overrides);
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+      EXPECT_EQ(Predictions(), labelled);
+    }
+  }
+  EXPECT_THAT(Run(Task::kEvaluate, 1).status.ToString(),
+              HasSubstr("the label seems to be missing"));
+  EXPECT_THAT(Run(Task::kEvaluate, 1, {"data.columns=left,right"}).status.ToString(),
+              HasSubstr("no column 'y', which the job file uses as the label"));
+}
+
 TEST_F(JobTasks, BadRowsAboveTheShareStillEndAPrediction) {
   ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
   WriteWholeFile(folder_.File("test.csv"), XorCsv(50, 12, 2) + "bad\n");
