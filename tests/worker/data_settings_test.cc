@@ -237,6 +237,15 @@ TEST(RawJob, SettingsSayWhatARecordIs) {
   EXPECT_EQ(job->data.features.size(), 5U);
 }
 
+// A file that does not fit does not show which of them is wrong.
+TEST(RawJob, ALayoutKnowsWhereItWasGiven) {
+  const auto job = ParseJob("[data]\nformat = \"raw\"\nraw_dense = 2\nthreads = 2\n", "job.toml",
+                            {{"data.raw_slots=3"}});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->data.raw->settings,
+            "data.raw_dense at job.toml:3:1, data.raw_slots at command line");
+}
+
 TEST(RawJob, MistakesSayWhatAndWhatToDo) {
   const std::string good = "[data]\nformat = \"raw\"\nraw_slots = 2\n";
   const std::pair<std::string, std::string> cases[] = {

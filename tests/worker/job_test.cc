@@ -463,9 +463,16 @@ TEST(TreesJob, WhatDoesNotFitIsSaid) {
   EXPECT_THAT(error("gbdt.num_leaves=1", "train"), HasSubstr("from 2 to 131072"));
   EXPECT_THAT(error("gbdt.objective=rocket", "train"), HasSubstr("expected one of regression|"));
   EXPECT_THAT(error("dense.optimizer=sgd", "train"), HasSubstr("dense.optimizer has no effect on"));
-  EXPECT_THAT(error("output.predictions=", "predict"), HasSubstr("output.predictions is empty"));
+  EXPECT_THAT(
+      error("output.predictions=", "predict"),
+      HasSubstr(
+          "t.toml: output.predictions is empty: expected the file to write: name it there, or "
+          "give output.predictions=PATH"));
   EXPECT_THAT(error("model.kind=fm", "train"), HasSubstr("has no effect on model.kind"));
-  EXPECT_THAT(error("data.train=", "train"), HasSubstr("data.train is empty"));
+  EXPECT_THAT(
+      error("data.train=", "train"),
+      HasSubstr("data.train is empty: expected the file of rows to train: name it there, or give "
+                "data.train=PATH"));
   EXPECT_THAT(ParseJob(kJob, "job.toml", {}, "refit").status().message(),
               HasSubstr("is for model.kind = \"gbdt\""));
 }

@@ -33,9 +33,8 @@ Status CheckSize(const std::string& path, uint64_t size, const RawLayout& layout
   if (rest == 0) return {};
   return Invalid(fmt::format(
       "{}: has {} bytes, so that {} are left behind the last record, from byte {} on: expected "
-      "a multiple of {}, the bytes of {}; was the file cut short, or does it have another layout "
-      "(data.raw_dense, data.raw_slots, data.raw_keys)?",
-      path, size, rest, size - rest, layout.record_bytes(), layout.Text()));
+      "a multiple of {}, the bytes of {}: give the whole file, or its layout ({})",
+      path, size, rest, size - rest, layout.record_bytes(), layout.Text(), layout.settings));
 }
 
 Result<RawFile> LookAtFile(Disk& disk, const std::string& path, const RawLayout& layout) {
@@ -261,9 +260,9 @@ void RawBatches::DecodeKeys(const Piece& piece, Batch* batch) const {
 Status RawBatches::Wrong(const Piece& piece, size_t record, size_t word,
                          const std::string& what) const {
   return Invalid(fmt::format(
-      "{}: byte {}: {}; records of {} bytes have {}: correct the file, or its layout (data.raw_*)",
+      "{}: byte {}: {}; records of {} bytes have {}: correct the file, or its layout ({})",
       files_[piece.number].path, piece.offset + record * record_bytes_ + word * sizeof(uint32_t),
-      what, record_bytes_, layout_.Text()));
+      what, record_bytes_, layout_.Text(), layout_.settings));
 }
 
 uint64_t RawBatches::records_of_all() const {

@@ -50,11 +50,10 @@ Status CheckRawFeatures(const RawLayout& layout, std::span<const FittedFeature> 
   if (std::ranges::equal(RawFeatures(layout), features)) return {};
   RawLayout shown = *trained;
   shown.label = layout.label;  // a model does not know it
-  return Invalid(
-      fmt::format("the job's records have {} ({}), but the model was trained with {} ({}): give "
-                  "data.raw_dense, "
-                  "data.raw_dense_type, data.raw_slots and data.raw_keys as its job did",
-                  layout.Text(), layout.KeysText(), shown.Text(), shown.KeysText()));
+  return Invalid(fmt::format(
+      "the job's records have {} ({}; {}), but the model was trained with {} ({}): "
+      "give the layout as its job did",
+      layout.Text(), layout.KeysText(), layout.settings, shown.Text(), shown.KeysText()));
 }
 
 }  // namespace strata

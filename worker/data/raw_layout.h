@@ -23,6 +23,8 @@ struct RawLayout {
   RawNumber dense = RawNumber::kFloat;
   size_t dense_width = 0;
   std::vector<uint32_t> slot_keys;  // keys of each slot, at least 1
+  // Which settings say all this and where, for messages.
+  std::string settings = "data.raw_*";
 
   size_t keys() const;  // of a record
   size_t record_bytes() const { return sizeof(uint32_t) * (1 + dense_width + keys()); }

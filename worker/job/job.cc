@@ -396,4 +396,9 @@ Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) 
                         why.message()));
 }
 
+Status NoPath(const std::string& file, std::string_view key, std::string_view expected) {
+  return Invalid(fmt::format("{}: {} is empty: expected {}: name it there, or give {}=PATH", file,
+                             key, expected, key));
+}
+
 }  // namespace strata

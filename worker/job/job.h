@@ -108,6 +108,10 @@ struct JobConfig {
 // the key in front: as kInvalid, but that kDiskFull stays. OK stays OK.
 Status WrongPath(const JobConfig& job, std::string_view key, const Status& why);
 
+// kInvalid: the job `file` needs the path `key` ("data.test"), which is empty, for what is
+// `expected` there: "the file to train on".
+Status NoPath(const std::string& file, std::string_view key, std::string_view expected);
+
 // The rows of job.toml: for docs/configuration.md and --help.
 const SettingsTable& JobSettingsTable();
 

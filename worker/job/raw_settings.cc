@@ -1,8 +1,11 @@
 #include "worker/job/raw_settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "worker/data/feature.h"
 #include "worker/data/raw_features.h"
@@ -43,6 +46,16 @@ Status ReadRawSlots(const Settings& settings, RawLayout* layout) {
   return {};
 }
 
+// "data.raw_dense at job.toml:5:1, data.raw_slots at job.toml:6:1"
+std::string LayoutPlaces(const Settings& settings) {
+  std::vector<std::string> places;
+  for (const std::string_view key : kOfRaw) {
+    if (key == "data.threads" || !settings.IsSet(key)) continue;
+    places.push_back(fmt::format("{} at {}", key, settings.Origin(key)));
+  }
+  return fmt::format("{}", fmt::join(places, ", "));
+}
+
 }  // namespace
 
 Status ReadRawSettings(const Settings& settings, JobConfig* job) {
@@ -73,6 +86,7 @@ Status ReadRawSettings(const Settings& settings, JobConfig* job) {
   const bool as_dense = settings.Text("data.raw_label_type") == "as_dense";
   layout.label = as_dense ? layout.dense : type("data.raw_label_type");
   STRATA_TRY(ReadRawSlots(settings, &layout));
+  layout.settings = LayoutPlaces(settings);
   job->data.features = SpecsOf(RawFeatures(layout));
   job->data.raw = std::move(layout);
   return {};

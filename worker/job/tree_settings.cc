@@ -242,8 +242,8 @@ Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfi
   STRATA_ASSIGN(p.data.path, OneFile(settings, trains ? "data.train" : "data.test",
                                      trains ? job.train_files : job.test_files));
   if (p.data.path.empty() && task != "convert") {
-    return Invalid(fmt::format("{}: {} is empty: expected the file to {}", job.file,
-                               trains ? "data.train" : "data.test", task));
+    return NoPath(job.file, trains ? "data.train" : "data.test",
+                  fmt::format("the file of rows to {}", task));
   }
   if (trains && !job.test_files.empty()) {
     STRATA_ASSIGN(const std::string valid, OneFile(settings, "data.test", job.test_files));
@@ -253,12 +253,10 @@ Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfi
   p.task.output_result = job.predictions_path;
   if (task != "train" && p.task.input_model.empty()) p.task.input_model = job.model_path;
   if (task != "train" && p.task.input_model.empty()) {
-    return Invalid(
-        fmt::format("{}: output.model is empty: expected the file of a trained model", job.file));
+    return NoPath(job.file, "output.model", "the file of a trained model");
   }
   if (task == "predict" && p.task.output_result.empty()) {
-    return Invalid(
-        fmt::format("{}: output.predictions is empty: expected the file to write", job.file));
+    return NoPath(job.file, "output.predictions", "the file to write");
   }
   return p;
 }

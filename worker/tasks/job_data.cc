@@ -36,11 +36,6 @@ Share ShareOf(const Group& group) {
 constexpr size_t kRowsTried = 1000;
 constexpr size_t kFieldsUsual = 1000;  // of sparse rows; more are warned of
 
-Status NoFiles(const JobConfig& job, const char* key) {
-  return Invalid(
-      fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
-}
-
 // Rows of a table that no layer takes would never be learned.
 Status CheckTablesAreTaken(const ModelShape& shape) {
   if (shape.kind != ModelKind::kLayers) return {};
@@ -65,7 +60,7 @@ template <typename Reader>
 Result<std::unique_ptr<Reader>> OpenReader(Disk& disk, const JobConfig& job, const char* key,
                                            const std::vector<std::string>& files,
                                            const TextOptions& options) {
-  if (files.empty()) return NoFiles(job, key);
+  if (files.empty()) return NoPath(job.file, key, "the file of rows");
   Result<std::unique_ptr<Reader>> reader = Reader::Open(disk, files, job.data, options);
   if (!reader.ok()) return WrongPath(job, key, reader.status());
   return reader;
@@ -75,7 +70,7 @@ Result<std::unique_ptr<Reader>> OpenReader(Disk& disk, const JobConfig& job, con
 Result<std::unique_ptr<RawBatches>> OpenRaw(Disk& disk, const JobConfig& job, const char* key,
                                             const std::vector<std::string>& files,
                                             RawOptions options) {
-  if (files.empty()) return NoFiles(job, key);
+  if (files.empty()) return NoPath(job.file, key, "the file of rows");
   options.label_is_number = job.data.label_is_number;
   Result<std::unique_ptr<RawBatches>> opened =
       RawBatches::Open(disk, files, *job.data.raw, options);

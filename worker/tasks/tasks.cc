@@ -35,12 +35,10 @@ class ApplyTask {
   Result<TaskResult> Run() {
     const bool predicting = context_.options.task == Task::kPredict;
     if (job_.model_path.empty()) {
-      return Invalid(fmt::format("{}: output.model is empty: expected the folder of a saved model",
-                                 job_.file));
+      return NoPath(job_.file, "output.model", "the folder of a saved model");
     }
     if (predicting && job_.predictions_path.empty()) {
-      return Invalid(
-          fmt::format("{}: output.predictions is empty: expected the file to write", job_.file));
+      return NoPath(job_.file, "output.predictions", "the file to write");
     }
     STRATA_TRY(TryTest(context_.disk, job_, !predicting, group_));
     STRATA_TRY(CheckJobOutputs(context_));

@@ -335,7 +335,7 @@ TEST_F(DataFiles, MistakesEndWithExitCode2AndSayWhatToDo) {
     std::vector<std::string> arguments;
     std::vector<std::string> texts;
   } cases[] = {
-      {{"data.train="}, {"data.train is empty: name the file"}},
+      {{"data.train="}, {"data.train is empty: expected the file of rows: name it there, or "}},
       {{"data.train=week_*.csv"},
        {"command line: data.train: no file matches the pattern week_*.csv", "at least one"}},
       {{"data.train=day_1.csv,day_2.csv,day_1.csv"},

@@ -243,7 +243,7 @@ TEST(RawBatches, MistakesNameFileByteExpectedAndFound) {
        floats,
        {"f: has 19 bytes, so that 3 are left behind the last record, from byte 16 on",
         "expected a multiple of 16", "a float label, 2 float numbers and 1 key in 1 slot",
-        "data.raw_dense"}},
+        "give the whole file, or its layout (data.raw_*)"}},
       {good + Record(0.5F, 0, 0, 7),
        floats,
        {"f: byte 16: expected a label that is the float 0 or 1, found 0.5", "records of 16 bytes"}},
@@ -273,6 +273,14 @@ TEST(RawBatches, MistakesNameFileByteExpectedAndFound) {
   }
   TextDisk disk;
   EXPECT_EQ(RawBatches::Open(disk, {"f"}, floats, {}).status().code(), StatusCode::kNotFound);
+  RawLayout placed = floats;
+  placed.settings = "data.raw_slots at job.toml:6:1";
+  disk.files = {{"f", good + "x"}, {"g", two}};
+  EXPECT_THAT(RawBatches::Open(disk, {"f"}, placed, {}).status().message(),
+              HasSubstr("or its layout (data.raw_slots at job.toml:6:1)"));
+  Batch wrong;
+  EXPECT_THAT(RawBatches::Open(disk, {"g"}, placed, {}).value()->Next(1, &wrong).message(),
+              HasSubstr("or its layout (data.raw_slots at job.toml:6:1)"));
   disk.files = {{"f", good}, {"g", good + good}};
   auto source = RawBatches::Open(disk, {"f", "g"}, floats, {}).value();
   disk.files["g"] = good;
@@ -296,8 +304,10 @@ TEST(RawFeatures, KeepTheLayoutThroughAModelsText) {
     EXPECT_TRUE(CheckRawFeatures(layout, *read).ok());
     RawLayout other = layout;
     ++other.slot_keys.back();
+    other.settings = "data.raw_keys at job.toml:6:1";
     EXPECT_THAT(CheckRawFeatures(other, *read).message(),
-                HasSubstr("but the model was trained with"));
+                testing::AllOf(HasSubstr("but the model was trained with"),
+                               HasSubstr("; data.raw_keys at job.toml:6:1)")));
     other = layout;
     ++other.dense_width;
     EXPECT_FALSE(CheckRawFeatures(other, *read).ok());
