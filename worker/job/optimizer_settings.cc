@@ -86,6 +86,20 @@ Result<OptimizerSpec> ReadTableOptimizer(const Settings& table, const OptimizerS
   return spec;
 }
 
+std::string TableOptimizerToToml(const OptimizerSpec& spec, const OptimizerSpec& sparse) {
+  if (spec == sparse) return "";
+  std::string text = fmt::format("optimizer = \"{}\"\n", OptimizerKindName(spec.kind));
+  for (const OptimizerField& field : OptimizerFields()) {
+    if (!field.is_used(spec)) continue;
+    if (field.real != nullptr) {
+      text += fmt::format("{} = {}\n", field.name, spec.*field.real);
+    } else {
+      text += fmt::format("{} = {}\n", field.name, spec.*field.steps);
+    }
+  }
+  return text;
+}
+
 std::span<const Setting> TableOptimizerRows(std::span<const Setting> job_rows) {
   static std::deque<std::string> helps;  // what the rows' views see
   static const std::vector<Setting> rows = [&] {

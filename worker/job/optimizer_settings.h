@@ -22,4 +22,7 @@ Result<OptimizerSpec> ReadTableOptimizer(const Settings& table, const OptimizerS
 // the rows of [sparse] among `job_rows` that say how rows are updated.
 std::span<const Setting> TableOptimizerRows(std::span<const Setting> job_rows);
 
+// The lines of a [[table]] that ReadTableOptimizer reads back as `spec`; none if it is `sparse`.
+std::string TableOptimizerToToml(const OptimizerSpec& spec, const OptimizerSpec& sparse);
+
 }  // namespace strata

@@ -1,6 +1,7 @@
 #include "worker/job/table_settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -210,6 +211,29 @@ Status ReadTables(const Settings& settings, JobConfig* job) {
         "{}: [[table]] is for compute.device = \"cpu\": on a GPU a model has one table", where));
   }
   return Tables(settings, job).Read();
+}
+
+// The slots of a table stand side by side. A column is one of them, or two: as a text and in
+// buckets.
+std::string TablesToToml(const JobConfig& job) {
+  std::vector<std::string> columns;  // by slot
+  for (const FeatureSpec& feature : job.data.features) {
+    if (IsSlot(feature)) columns.push_back(feature.column);
+  }
+  std::string text;
+  size_t slot = 0;
+  for (size_t t = 0; t < job.tables.size(); ++t) {
+    const GraphTable& table = job.tables[t];
+    std::vector<std::string> own;
+    for (const size_t end = slot + table.slots; slot < end; ++slot) {
+      if (std::ranges::count(own, columns[slot]) == 0) own.push_back(columns[slot]);
+    }
+    if (table.name == kRest) continue;
+    text += fmt::format("[[table]]\nname = {:?}\nfeatures = {}\ndim = {}\n{}\n", table.name, own,
+                        table.dim,
+                        TableOptimizerToToml(job.table_optimizers[t], job.sparse_optimizer));
+  }
+  return text;
 }
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "base/settings/settings.h"
 #include "strata/status.h"
@@ -18,5 +19,8 @@ std::span<const RefusedKey> RefusedTableKeys();
 // job's features, embedding_dim and sparse_optimizer are there already. kInvalid: file:line, and
 // what cannot be.
 Status ReadTables(const Settings& settings, JobConfig* job);
+
+// The [[table]] sections that give the job's tables; "" of a job without sections.
+std::string TablesToToml(const JobConfig& job);
 
 }  // namespace strata

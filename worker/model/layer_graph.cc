@@ -462,6 +462,12 @@ void LayerGraph::FindLogitParts(const std::vector<uint32_t>& uses) {
   }
 }
 
+bool LayerGraph::IsTaken(uint32_t value) const {
+  return std::ranges::any_of(layers_, [&](const GraphLayer& layer) {
+    return std::ranges::count(layer.inputs, value) > 0;
+  });
+}
+
 std::string LayerGraph::ToText() const {
   std::string text = fmt::format("{:<16} {:<15} {:>8} {:>12}  {}\n", "layer", "kind", "width",
                                  "parameters", "inputs");
@@ -469,8 +475,14 @@ std::string LayerGraph::ToText() const {
                         size_t parameters, const std::string& inputs) {
     text += fmt::format("{:<16} {:<15} {:>8} {:>12}  {}\n", name, kind, width, parameters, inputs);
   };
-  line(kDenseInput, "input", spec_.dense_width, 0, "");
-  line(kEmbeddingsInput, "input", WidthOf(kEmbeddings), 0, "");
+  const auto input = [&](uint32_t value, const char* wide) {
+    line(values_[value].name, "input", WidthOf(value), 0,
+         IsTaken(value) || WidthOf(value) == 0 ? ""
+         : has_key_weights_                    ? wide
+                                               : "no layer takes it");
+  };
+  input(kDense, "only wide takes it");
+  input(kEmbeddings, "no layer takes it, wide takes the keys");
   for (size_t table = 0; table < spec_.tables.size(); ++table) {
     const GraphTable& its = spec_.tables[table];
     line(its.name, "table", its.slots * its.dim, 0,

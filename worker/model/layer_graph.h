@@ -180,6 +180,9 @@ class LayerGraph {
   uint32_t row_dim(size_t table) const {
     return spec_.tables[table].dim + (has_key_weights_ ? 1 : 0);
   }
+  // Whether any layer names this value among its inputs. `wide` takes dense features and keys
+  // without naming them.
+  bool IsTaken(uint32_t value) const;
   // Whether any layer takes the embeddings.
   bool has_embeddings() const { return has_embeddings_; }
 

@@ -7,6 +7,7 @@
 
 #include "base/file/standard_input.h"
 #include "base/hash.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "worker/ctr/agree.h"
 #include "worker/data/csv_batches.h"
@@ -319,6 +320,22 @@ Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<Feature
   if (!valid.ok())
     return valid.message().starts_with(job.file + ":") ? valid : valid.Prefixed(job.file);
   return shape;
+}
+
+std::vector<std::string> UnusedFeatures(const LayerGraph& graph) {
+  std::vector<std::string> warnings;
+  const auto look = [&](uint32_t input, size_t count, const char* kinds) {
+    if (count == 0 || graph.IsTaken(input) || graph.has_key_weights()) return;
+    warnings.push_back(fmt::format(
+        "no layer takes '{}', the {}, so that nothing is learned of it: name it in the inputs of a "
+        "[[layer]], or remove the features",
+        graph.values()[input].name, Counted(count, fmt::format("{} feature", kinds))));
+  };
+  if (!graph.has_embeddings()) {
+    look(LayerGraph::kEmbeddings, graph.slots(), "categorical or bucketised");
+  }
+  look(LayerGraph::kDense, graph.spec().dense_width, "numeric");
+  return warnings;
 }
 
 }  // namespace strata

@@ -63,4 +63,8 @@ Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
 // rows those that the data has. kInvalid: there is no such model.
 Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FeatureSpec>& features);
 
+// Warnings of the features that no layer takes, with what to do; none of tables with sections,
+// whose features JobModelShape looks at.
+std::vector<std::string> UnusedFeatures(const LayerGraph& graph);
+
 }  // namespace strata

@@ -50,7 +50,7 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kBool,
      .default_value = "false",
      .help = "Only show the layers of the job's model: what they take and give, parameters and "
-             "memory, and the [[layer]] sections that say the same.",
+             "memory, and the sections of a job file that say the same.",
      .flag = "print_graph",
      .programs = kProgramWorker,
      .in_file = false},

@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/human_text.h"
+#include "base/log.h"
 #include "base/print.h"
 #include "cluster/collective/single_group.h"
 #include "kernels/optim/apply.h"
 #include "worker/job/layer_settings.h"
+#include "worker/job/table_settings.h"
 #include "worker/tasks/job_data.h"
 
 namespace strata {
@@ -67,34 +70,37 @@ std::string ToJson(const JobConfig& job, const LayerGraph& graph) {
   return object.dump() + "\n";
 }
 
-// Sections of a job file that say the same.
-std::string Sections(const JobConfig& job, const LayerGraph& graph) {
-  std::string text = "[model]\nkind = \"layers\"\n";
-  if (job.embedding_dim > 0) text += fmt::format("embedding_dim = {}\n", job.embedding_dim);
-  if (job.combiner != Combiner::kSum) {
-    text += fmt::format("combiner = \"{}\"\n", CombinerName(job.combiner));
-  }
-  if (job.loss != LossKind::kLogloss)
-    text += fmt::format("loss = \"{}\"\n", LossKindName(job.loss));
-  if (job.dropout > 0) text += fmt::format("dropout = {}\n", job.dropout);
-  return text + "\n" + LayersToToml(graph.spec().layers);
-}
-
 std::string ForPeople(const JobConfig& job, const LayerGraph& graph) {
   const Memory memory = MemoryOf(job, graph);
   return fmt::format(
       "{}A step of {} samples in one worker holds {} of values and their gradients; parameters "
       "with gradients and state take {}.\n\nThe same network in a job file:\n\n{}",
       graph.ToText(), job.batch_size, HumanBytes(memory.values), HumanBytes(memory.parameters),
-      Sections(job, graph));
+      GraphSections(job, graph));
 }
 
 }  // namespace
+
+std::string GraphSections(const JobConfig& job, const LayerGraph& graph) {
+  std::string text = "[model]\nkind = \"layers\"\n";
+  if (job.embedding_dim > 0) text += fmt::format("embedding_dim = {}\n", job.embedding_dim);
+  if (job.combiner != Combiner::kSum) {
+    text += fmt::format("combiner = \"{}\"\n", CombinerName(job.combiner));
+  }
+  if (job.loss != LossKind::kLogloss) {
+    text += fmt::format("loss = \"{}\"\n", LossKindName(job.loss));
+  }
+  const bool drops = std::ranges::any_of(graph.spec().layers, &LayerSpec::is_hidden);
+  if (job.dropout > 0 && drops) text += fmt::format("dropout = {}\n", job.dropout);
+  if (job.l2 > 0) text += fmt::format("l2 = {}\n", job.l2);
+  return text + "\n" + TablesToToml(job) + LayersToToml(graph.spec().layers);
+}
 
 Status PrintGraph(Disk& disk, const WorkerOptions& options) {
   const JobConfig& job = options.job;
   STRATA_ASSIGN(const ModelShape shape, ShapeOf(disk, job));
   const LayerGraph graph = GraphOf(shape);
+  for (const std::string& warning : UnusedFeatures(graph)) Log(LogLevel::kWarning, "{}", warning);
   return WriteStdout(options.json ? ToJson(job, graph) : ForPeople(job, graph));
 }
 

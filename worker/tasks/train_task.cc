@@ -124,6 +124,7 @@ class TrainTask {
     samples_in_all_ = static_cast<double>(fitted.rows) * job_.epochs;
     result_.bad_rows = fitted.bad_rows;
     STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_, SpecsOf(features)));
+    WarnOfUnused(shape);
     STRATA_TRY(OpenSources(features));
     STRATA_ASSIGN(const std::unique_ptr<Network> network,
                   MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));
@@ -352,6 +353,13 @@ class TrainTask {
     Log(LogLevel::kInfo, "time of the steps: {}; {} limits; the reader was {}", StageShares(report),
         StageName(report.limit), ReaderText(report));
     return {};
+  }
+
+  void WarnOfUnused(const ModelShape& shape) const {
+    if (group_.rank() != 0) return;
+    for (const std::string& warning : UnusedFeatures(GraphOf(shape))) {
+      Log(LogLevel::kWarning, "{}", warning);
+    }
   }
 
   // Of a run that went through without a number that is none, too.

@@ -10,8 +10,8 @@
 #include "tests/support/temp_folder.h"
 #include "tests/worker/program/run_job.h"
 #include "worker/ctr/model_file.h"
-#include "worker/job/layer_settings.h"
 #include "worker/tasks/job_data.h"
+#include "worker/tasks/print_graph.h"
 
 namespace strata {
 namespace {
@@ -81,10 +81,11 @@ TEST_F(LayersJob, AFixedKindIsItsLayers) {
     const auto shape = JobModelShape(*fixed, fixed->data.features);
     ASSERT_TRUE(shape.ok());
 
-    const bool drops = !fixed->hidden.empty();
-    std::vector<std::string> overrides = {"model.kind=layers"};
-    if (!drops) overrides.emplace_back("model.dropout=0");
-    const auto job = Job(overrides, LayersToToml(GraphOf(*shape).spec().layers));
+    const std::string text = kJob;
+    const auto job =
+        ParseJob(text.substr(0, text.find("[model]")) + GraphSections(*fixed, GraphOf(*shape)) +
+                     text.substr(text.find("[train]")),
+                 folder_.File("job.toml"), {});
     ASSERT_TRUE(job.ok()) << job.status().ToString();
     const auto trained = RunJobAlone(Task::kTrain, *job);
     ASSERT_TRUE(trained.ok()) << trained.status().ToString();
@@ -115,6 +116,33 @@ TEST_F(LayersJob, AModelOfOtherLayersIsRefused) {
   ASSERT_TRUE(RunJobAlone(Task::kEvaluate, *job).ok());
   EXPECT_THAT(RunJobAlone(Task::kEvaluate, *Job(overrides, layers(6))).status().ToString(),
               HasSubstr("the job's [[layer]]s differ from those of the model in"));
+}
+
+TEST_F(LayersJob, FeaturesThatNoLayerTakesAreToldOf) {
+  const auto graph = [&](const std::string& layers) {
+    const auto job = Job({"model.kind=layers", "model.dropout=0"}, layers);
+    EXPECT_TRUE(job.ok()) << job.status().ToString();
+    return GraphOf(JobModelShape(*job, job->data.features).value());
+  };
+  const auto logit_of = [](const std::string& inputs) {
+    return "[[layer]]\nname = \"logit\"\ninputs = [" + inputs + "]\nwidths = [1]\n";
+  };
+  const LayerGraph dense = graph(logit_of("\"dense\""));
+  EXPECT_THAT(UnusedFeatures(dense),
+              testing::ElementsAre(HasSubstr("no layer takes 'embeddings', the 2 categorical or "
+                                             "bucketised features, so that nothing is learned")));
+  EXPECT_THAT(dense.ToText(), HasSubstr("no layer takes it"));
+  EXPECT_THAT(UnusedFeatures(graph(logit_of("\"embeddings\""))),
+              testing::ElementsAre(HasSubstr("no layer takes 'dense', the 2 numeric features")));
+  const LayerGraph both = graph(
+      "[[layer]]\nname = \"all\"\ntype = \"concat\"\ninputs = [\"dense\", "
+      "\"embeddings\"]\n" +
+      logit_of("\"all\""));
+  EXPECT_THAT(UnusedFeatures(both), testing::IsEmpty());
+  EXPECT_THAT(both.ToText(), testing::Not(HasSubstr("takes it")));
+  const LayerGraph wide = graph("[[layer]]\nname = \"logit\"\ntype = \"wide\"\n");
+  EXPECT_THAT(UnusedFeatures(wide), testing::IsEmpty());
+  EXPECT_THAT(wide.ToText(), HasSubstr("only wide takes it"));
 }
 
 TEST_F(LayersJob, WhatIsWrongWithAGraphNamesItsLine) {

@@ -11,6 +11,8 @@
 #include "tests/support/temp_folder.h"
 #include "tests/worker/program/run_job.h"
 #include "worker/ctr/model_file.h"
+#include "worker/tasks/job_data.h"
+#include "worker/tasks/print_graph.h"
 
 namespace strata {
 namespace {
@@ -120,7 +122,8 @@ TEST_F(TablesJob, SharedKeysAreSharedRows) {
 }
 
 TEST_F(TablesJob, TablesHaveDimensionsOfTheirOwn) {
-  const std::string tables = std::string(kTables) + "dim = 7\n";
+  const std::string tables =
+      std::string(kTables) + "dim = 7\noptimizer = \"adam\"\nlearning_rate = 0.01\n";
   const std::string predictions = Predictions(tables, {"model.kind=dcn"});
   const LoadedModel loaded = Model();
   ASSERT_EQ(loaded.tables.size(), 2U);
@@ -207,6 +210,31 @@ TEST_F(TablesJob, AnotherRuleOfATableIsAnotherJob) {
   const auto resumed = train(adam, "3");
   ASSERT_TRUE(resumed.ok()) << resumed.status().ToString();
   EXPECT_TRUE(resumed->resumed_from.has_value());
+}
+
+// What --print-graph shows in the place of the job's own sections is the same job.
+TEST_F(TablesJob, TheSectionsThatAreShownAreTheJob) {
+  const std::string tables = std::string(kTables) + "dim = 7\n";
+  for (const char* kind : {"dcn", "wide_deep"}) {
+    SCOPED_TRACE(kind);
+    const std::vector<std::string> overrides = {fmt::format("model.kind={}", kind)};
+    const std::string expected = Predictions(tables, overrides);
+    const auto job = ParseJob(kJob + tables, folder_.File("job.toml"), overrides);
+    ASSERT_TRUE(job.ok()) << job.status().ToString();
+    const auto shape = JobModelShape(*job, job->data.features);
+    ASSERT_TRUE(shape.ok()) << shape.status().ToString();
+    const std::string text = kJob;
+    const size_t model = text.find("[model]");
+    const std::string shown = text.substr(0, model) + GraphSections(*job, GraphOf(*shape)) +
+                              text.substr(text.find("[train]"));
+    const auto again = ParseJob(shown, folder_.File("job.toml"), {});
+    ASSERT_TRUE(again.ok()) << again.status().ToString();
+    EXPECT_EQ(again->tables, job->tables);
+    EXPECT_EQ(again->table_optimizers, job->table_optimizers);
+    ASSERT_TRUE(RunJobAlone(Task::kTrain, *again).ok());
+    ASSERT_TRUE(RunJobAlone(Task::kPredict, *again).ok());
+    EXPECT_EQ(ReadWholeFile(folder_.File("predictions.csv")), expected);
+  }
 }
 
 TEST_F(TablesJob, ResumesAllItsTables) {
