@@ -140,7 +140,9 @@ Status ReadLayerSections(const Settings& settings, JobConfig* job) {
   STRATA_ASSIGN(job->layers, ReadLayers(settings));
   const bool drops = std::ranges::any_of(job->layers, &LayerSpec::is_hidden);
   if (settings.Float("model.dropout") > 0 && !drops) {
-    return Wrong(settings, "model.dropout", "has no effect: no [[layer]] has dropout = true");
+    return Wrong(
+        settings, "model.dropout",
+        "has no effect: no [[layer]] has dropout = true: set that in one, or remove model.dropout");
   }
   return {};
 }

@@ -69,9 +69,10 @@ class Tables {
       return WrongIn("table", section, "name", why);
     }
     if (job_.tables.size() == kTablesMax) {
-      return WrongIn(
-          "table", section, "name",
-          fmt::format("is of one table more than the {} that a model may have", kTablesMax));
+      return WrongIn("table", section, "name",
+                     fmt::format("is of one table more than the {} that a model may have: put "
+                                 "features of one dim into one table",
+                                 kTablesMax));
     }
     const auto dim = static_cast<uint32_t>(section.Int("dim"));
     GraphTable table{
@@ -207,8 +208,10 @@ Status ReadTables(const Settings& settings, JobConfig* job) {
         where, settings.Text("data.format")));
   }
   if (job->device.kind == DeviceKind::kCuda) {
-    return Invalid(fmt::format(
-        "{}: [[table]] is for compute.device = \"cpu\": on a GPU a model has one table", where));
+    return Invalid(
+        fmt::format("{}: [[table]] is for compute.device = \"cpu\": on a GPU a model has one "
+                    "table: use that device, or remove the sections",
+                    where));
   }
   return Tables(settings, job).Read();
 }

@@ -52,12 +52,12 @@ Status WrongLayer(const LayerSpec& layer, const std::string& why) {
 // Settings that the layer's kind does not have.
 Status CheckSettings(const LayerSpec& layer) {
   const KindFacts& facts = FactsOf(layer.kind);
-  if (layer.name.empty()) return WrongLayer(layer, "it has no name");
+  if (layer.name.empty()) return WrongLayer(layer, "it has no name: give it one");
   if (layer.width != 0 && !facts.has_width) {
     return WrongLayer(layer, "it has no width of its own: remove it");
   }
   if (layer.begin != 0 && layer.kind != LayerKind::kSlice) {
-    return WrongLayer(layer, "only a slice begins at a column");
+    return WrongLayer(layer, "only a slice begins at a column: remove it");
   }
   if (layer.activation != Activation::kNone && !facts.has_activation) {
     return WrongLayer(layer, "it has no activation of its own: add a layer of kind activation");
@@ -116,7 +116,8 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
   const GraphLayer& last = graph.layers_.back();
   if (graph.WidthOf(last.output) != 1) {
     return WrongLayer(last.spec, fmt::format("the last layer gives {} numbers a sample: expected "
-                                             "1, the logit",
+                                             "1, the logit: end with a layer that gives one, such "
+                                             "as linear with widths = [1]",
                                              graph.WidthOf(last.output)));
   }
   if (last.spec.kind == LayerKind::kSlice || last.spec.activation != Activation::kNone) {
@@ -133,7 +134,9 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
   }
   for (const GraphLayer& layer : graph.layers_) {
     if (layer.output != last.output && uses[layer.output] == 0) {
-      return WrongLayer(layer.spec, "no other layer takes what it gives");
+      return WrongLayer(
+          layer.spec,
+          "no other layer takes what it gives: name it in the inputs of one, or remove it");
     }
   }
   graph.has_embeddings_ = false;
@@ -228,23 +231,44 @@ std::string LayerGraph::WhatIsCalled(const std::string& name) const {
   return std::ranges::count(values_, name, &GraphValue::name) > 0 ? "an input" : "";
 }
 
+// Several layers of one place are one section, which has the name of the last one.
+const LayerSpec& LayerGraph::SectionOf(const LayerSpec& layer) const {
+  if (layer.place.empty()) return layer;
+  const auto last =
+      std::ranges::find(spec_.layers.rbegin(), spec_.layers.rend(), layer.place, &LayerSpec::place);
+  return last == spec_.layers.rend() ? layer : *last;
+}
+
+std::string LayerGraph::HintFor(const LayerSpec& layer, const std::string& name) const {
+  if (name == layer.name) return ", but the layer itself: name an earlier one";
+  if (std::ranges::count(spec_.layers, name, &LayerSpec::name) > 0) {
+    return ": it comes later, and layers may not form a cycle: put it before this one, or name an "
+           "earlier one";
+  }
+  std::vector<std::string_view> known;
+  const size_t inputs = values_.size() - layers_.size();
+  for (size_t value = 0; value < inputs; ++value) {
+    if (values_[value].width > 0) known.emplace_back(values_[value].name);
+  }
+  for (const GraphLayer& earlier : layers_) {
+    if (SectionOf(earlier.spec).name == earlier.spec.name) known.emplace_back(earlier.spec.name);
+  }
+  const std::string hint = NearestHint(name, known);
+  return hint.empty() ? fmt::format(": name one of {}", fmt::join(known, ", ")) : hint;
+}
+
 Result<uint32_t> LayerGraph::FindInput(const LayerSpec& layer, const std::string& name) const {
   const auto found = std::ranges::find(values_, name, &GraphValue::name);
+  const LayerSpec& section = SectionOf(layer);
   if (found == values_.end()) {
-    const bool is_later =
-        name != layer.name && std::ranges::count(spec_.layers, name, &LayerSpec::name) > 0;
-    std::vector<std::string_view> known;
-    for (const GraphValue& value : values_) {
-      if (value.width > 0) known.emplace_back(value.name);
-    }
     return WrongLayer(
-        layer, fmt::format("input '{}' is neither {}, {}, a table nor an earlier layer{}", name,
-                           kDenseInput, kEmbeddingsInput,
-                           is_later ? ": it comes later, and layers may not form a cycle"
-                                    : NearestHint(name, known)));
+        section, fmt::format("input '{}' is neither {}, {}, a table nor an earlier layer{}", name,
+                             kDenseInput, kEmbeddingsInput, HintFor(section, name)));
   }
   if (found->width == 0) {
-    return WrongLayer(layer, fmt::format("input '{}' has no elements", name));
+    return WrongLayer(section, fmt::format("input '{}' has no elements, as the job has no such "
+                                           "features: add a [[feature]], or remove the input",
+                                           name));
   }
   return static_cast<uint32_t>(found - values_.begin());
 }
@@ -267,7 +291,10 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
     case LayerKind::kInteraction: {
       STRATA_TRY(CheckVectors(*layer));
       const uint32_t vectors = values_[layer->inputs[0]].vectors;
-      if (vectors < 2) return WrongLayer(spec, "its input is one vector: expected 2 or more");
+      if (vectors < 2)
+        return WrongLayer(spec,
+                          "its input is one vector: expected 2 or more: name a concat of vectors, "
+                          "or embeddings of several features");
       const uint64_t used = width(0) / vectors + uint64_t{vectors} * (vectors - 1) / 2;
       output->width = static_cast<uint32_t>(
           std::min<uint64_t>((used + kPadTo - 1) / kPadTo * kPadTo, UINT32_MAX));
@@ -277,7 +304,8 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
     case LayerKind::kLowRankCross:
       if (width(0) != width(1)) {
         return WrongLayer(
-            spec, fmt::format("its inputs have {} and {} elements: expected the same number",
+            spec, fmt::format("its inputs have {} and {} elements: expected the same number: "
+                              "bring one to the other's by a linear layer",
                               width(0), width(1)));
       }
       if (spec.kind == LayerKind::kLowRankCross && (spec.width == 0 || spec.width > width(0))) {
@@ -291,7 +319,7 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
       if (spec.kind == LayerKind::kFm) STRATA_TRY(CheckVectors(*layer));
       output->width = 1;
       if (spec.kind == LayerKind::kWide) {
-        if (has_key_weights_) return WrongLayer(spec, "there is one already");
+        if (has_key_weights_) return WrongLayer(spec, "there is one already: remove one of them");
         has_key_weights_ = true;
       }
       return {};
@@ -301,7 +329,8 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
       for (size_t i = 1; i < layer->inputs.size(); ++i) {
         if (width(i) == width(0)) continue;
         return WrongLayer(
-            spec, fmt::format("its inputs have {} and {} elements: expected the same number",
+            spec, fmt::format("its inputs have {} and {} elements: expected the same number: "
+                              "bring one to the other's by a linear layer",
                               width(0), width(i)));
       }
       output->vectors = values_[layer->inputs[0]].vectors;

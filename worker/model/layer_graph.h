@@ -194,6 +194,10 @@ class LayerGraph {
   Status Add(const LayerSpec& layer);
   // "an earlier layer (job.toml:12)"; "": nothing.
   std::string WhatIsCalled(const std::string& name) const;
+  // The layer by whose name people know it: of a [[layer]] with several widths the last one.
+  const LayerSpec& SectionOf(const LayerSpec& layer) const;
+  // What to do about an input of this name, which no earlier layer gives; of the layer's section.
+  std::string HintFor(const LayerSpec& layer, const std::string& name) const;
   // The value that has this name.
   Result<uint32_t> FindInput(const LayerSpec& layer, const std::string& name) const;
   Status Shape(GraphLayer* layer, GraphValue* output);

@@ -178,6 +178,22 @@ TEST_F(LayersJob, WhatIsWrongWithAGraphNamesItsLine) {
   EXPECT_THAT(why(hidden + "[[layer]]\nname = \"logit\"\ninputs = [\"h\"]\nwidths = [1]\n"
                            "activation = \"sigmoid\"\n"),
               HasSubstr("of which training takes the sigmoid itself"));
+  // A section with several widths is one layer to people, whatever its parts are called.
+  const auto deep = [](const std::string& name, const std::string& input) {
+    return fmt::format("[[layer]]\nname = \"{}\"\ninputs = [\"{}\"]\nwidths = [3, 2]\n", name,
+                       input);
+  };
+  const auto logit_of = [](const std::string& input) {
+    return fmt::format("[[layer]]\nname = \"logit\"\ninputs = [\"{}\"]\nwidths = [1]\n", input);
+  };
+  EXPECT_THAT(why(deep("deep", "deep") + logit_of("deep")),
+              HasSubstr("layer 'deep' (linear): input 'deep' is neither dense, embeddings, a table "
+                        "nor an earlier layer, but the layer itself: name an earlier one"));
+  EXPECT_THAT(why(deep("a.10", "dense") + logit_of("a.1.1")), HasSubstr("did you mean 'a.10'?"));
+  EXPECT_THAT(why(deep("tower", "dense") + logit_of("towre.1")),
+              testing::Not(HasSubstr("did you mean 'tower.1'?")));
+  EXPECT_THAT(why(deep("tower", "dense") + logit_of("zzzzzzzz")),
+              HasSubstr("earlier layer: name one of dense, embeddings, tower"));
 }
 
 }  // namespace
