@@ -20,6 +20,7 @@
 #include "worker/ctr/gpu_trainer.h"
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/trainer.h"
+#include "worker/tasks/best_by_check.h"
 #include "worker/tasks/checkpoint_taker.h"
 #include "worker/tasks/evaluations.h"
 #include "worker/tasks/job_agreement.h"
@@ -158,7 +159,8 @@ class TrainTask {
     STRATA_ASSIGN(training_, OpenTraining(context_.disk, job_, features, part, group_));
     if (job_.test_files.empty()) return {};
     STRATA_ASSIGN(test_, OpenTest(context_.disk, job_, features, true, group_, {}));
-    return {};
+    if (job_.early_stopping == 0) return {};
+    return CheckBestBy(job_, *test_, group_, context_.check);
   }
 
   // Rank 0 opens what keeps the checkpoints, if the job has any.

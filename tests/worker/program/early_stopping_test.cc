@@ -233,14 +233,36 @@ TEST_F(EarlyStoppingTest, AModelThatIsGoneIsNotTheBestAnyMore) {
   ExpectSame(*evaluated.result.metrics, *life.result.metrics);
 }
 
-TEST_F(EarlyStoppingTest, AucOfOneLabelIsAnErrorThatNamesTheSetting) {
-  LivingJob job;
-  Fill(job);
-  job.WriteTest("l1,r2,1\nl3,r2,1\n");
-  const Life life = job.Live(1, Stopping(job, 1));
-  EXPECT_EQ(life.status.code(), StatusCode::kFailed);
-  EXPECT_THAT(life.status.message(), HasSubstr("train.best_by = \"auc\" cannot be computed"));
-  EXPECT_TRUE(job.Live(1, Stopping(job, 1, "logloss")).status.ok());
+// It is found before the first step.
+TEST_F(EarlyStoppingTest, AMetricThatDataTestDoesNotDefineIsAnErrorThatNamesTheSetting) {
+  const std::string rows = "l1,r2,1\nl3,r2,1\n";
+  for (const size_t world : {1U, 3U}) {
+    SCOPED_TRACE(fmt::format("{} workers", world));
+    LivingJob job;
+    Fill(job);
+    job.WriteTest(rows);
+    const Life life = job.Live(world, Stopping(job, 1));
+    EXPECT_EQ(life.status.code(), StatusCode::kInvalid);
+    EXPECT_THAT(
+        life.status.message(),
+        HasSubstr("command line: train.best_by: \"auc\" cannot be computed of data.test ("));
+    EXPECT_THAT(life.status.message(),
+                HasSubstr("all rows have the label 1: name a file with rows of both, or use "
+                          "train.best_by = \"logloss\""));
+    EXPECT_FALSE(RealDisk().List(job.File("checkpoints/0000000001")).ok())
+        << "which is taken before the first step";
+    EXPECT_TRUE(job.Live(world, Stopping(job, 1, "logloss")).status.ok());
+    // Rows of both labels may be in the shares of two workers.
+    job.WriteTest(rows + "l1,r1,0\nl1,r1,0\n");
+    EXPECT_TRUE(job.Live(world, Stopping(job, 1)).status.ok());
+    // A group has both, or the metric of groups is not defined.
+    std::vector<std::string> by_group = Stopping(job, 1, "gauc");
+    by_group.push_back("data.group=left");
+    EXPECT_TRUE(job.Live(world, by_group).status.ok());
+    job.WriteTest(rows + "l2,r1,0\n");
+    EXPECT_THAT(job.Live(world, by_group).status.message(),
+                HasSubstr("where no group has rows of both labels: name another data.group"));
+  }
 }
 
 }  // namespace
