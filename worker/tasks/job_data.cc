@@ -94,7 +94,7 @@ Result<std::unique_ptr<BatchSource>> OpenBatches(Disk& disk, const JobConfig& jo
                            .threads = options.threads}));
     return source;
   }
-  if (files.empty()) return NoFiles(job, key);
+  if (files.empty()) return NoPath(job.file, key, "the file of rows");
   if (job.data.sparse.has_value()) {
     Result<SparseFiles> opened = OpenSparseFiles(disk, files, job.data, options);
     if (!opened.ok()) return WrongPath(job, key, opened.status());
