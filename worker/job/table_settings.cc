@@ -232,9 +232,9 @@ std::string TablesToToml(const JobConfig& job) {
       if (std::ranges::count(own, columns[slot]) == 0) own.push_back(columns[slot]);
     }
     if (table.name == kRest) continue;
-    text += fmt::format("[[table]]\nname = {:?}\nfeatures = {}\ndim = {}\n{}\n", table.name, own,
-                        table.dim,
-                        TableOptimizerToToml(job.table_optimizers[t], job.sparse_optimizer));
+    text +=
+        fmt::format("[[table]]\nname = {:?}\nfeatures = {}\ndim = {}\n{}\n", table.name, own,
+                    table.dim, TableOptimizerToToml(job.table_optimizers[t], job.sparse_optimizer));
   }
   return text;
 }

@@ -20,6 +20,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/worker/compress.h"
 #include "tests/worker/ctr/sync_store.h"
+#include "tests/worker/program/libffm_texts.h"
 #include "tests/worker/program/run_job.h"
 #include "tests/worker/thread_session.h"
 #include "tests/worker/xor_data.h"
@@ -218,19 +219,6 @@ TEST_F(JobTasks, EveryRowHasAPredictionAndABadOneIsNan) {
   }
 }
 
-// Rows of libffm whose fields are named as the columns are, and whose values are 1.
-std::string AsLibffm(const std::string& csv) {
-  std::string text;
-  std::istringstream rows(csv);
-  for (std::string row; std::getline(rows, row);) {
-    const size_t first = row.find(',');
-    const size_t second = row.find(',', first + 1);
-    text += fmt::format("{} 5:{}:1 3:{}:1\n", row.substr(second + 1) == "1" ? "+1" : "-1",
-                        row.substr(first + 1, second - first - 1), row.substr(0, first));
-  }
-  return text;
-}
-
 TEST_F(JobTasks, SparseRowsGiveTheModelOfTheSameRowsAsCsv) {
   job_text_ = WithData(
       "columns = [\"3\", \"5\", \"y\"]\nlabel = \"y\"\n[[feature]]\ncolumns = [\"3\", \"5\"]\n");
@@ -274,27 +262,6 @@ TEST_F(JobTasks, ValuesOfSparseRowsAreThoseOfTheModel) {
     SCOPED_TRACE(combiner);
     ExpectLogisticByHand(combiner == "mean");
   }
-}
-
-// Rows of libffm with 0 to 4 values of each of two fields, by whose means labels go.
-std::string BagsInLibffm(size_t rows, uint64_t seed) {
-  Random random(seed);
-  std::string text;
-  for (size_t row = 0; row < rows; ++row) {
-    std::string values;
-    double score = 0;
-    for (int field = 1; field <= 2; ++field) {
-      const uint64_t keys = random.Below(5);
-      for (uint64_t n = 0; n < keys; ++n) {
-        const uint64_t key = random.Below(12);
-        values += fmt::format(" {}:k{}:1", field, key);
-        score += (key % 2 == 0 ? 1.0 : -1.0) / static_cast<double>(keys);
-      }
-    }
-    if (row == 0) values += " 1:k0:1 2:k0:1";  // so that every data set has both fields
-    text += fmt::format("{}{}\n", score > 0 ? 1 : 0, values);
-  }
-  return text;
 }
 
 TEST_F(JobTasks, MeansAreTrainedSavedAndPredicted) {
