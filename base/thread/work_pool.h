@@ -2,6 +2,7 @@
 // disk, which serves several at a time as fast as one, or rows gathered from memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -64,5 +65,15 @@ class WorkPool {
   std::atomic<bool> stop_{false};
   std::vector<std::jthread> threads_;  // last: they end before what they use
 };
+
+// WorkPool::RunPieces of `threads`, or the same pieces in the calling thread where there are none
+// (null) or one piece is enough. Pieces begin at multiples of `piece`.
+template <typename Task>
+void RunPieces(WorkPool* threads, size_t count, size_t piece, const Task& task) {
+  if (threads != nullptr && count > piece) return threads->RunPieces(count, piece, task);
+  for (size_t begin = 0; begin < count; begin += piece) {
+    task(begin, std::min(begin + piece, count));
+  }
+}
 
 }  // namespace strata

@@ -14,16 +14,18 @@
 namespace strata::client {
 namespace {
 
-// That a thread takes at a time. Of fewer, waking others takes longer than the work.
+// A thread takes so many at a time. With fewer, waking others takes longer than the work.
 constexpr size_t kRunKeys = size_t{1} << 14;
 
-// Calls task(begin, end) for pieces of 0 to count - 1, which begin at multiples of `piece`.
-template <typename Task>
-void InPieces(WorkPool* threads, size_t count, size_t piece, const Task& task) {
-  if (threads != nullptr && count > piece) return threads->RunPieces(count, piece, task);
-  for (size_t begin = 0; begin < count; begin += piece) {
-    task(begin, std::min(begin + piece, count));
-  }
+// Calls copy(i, at, count) for rows i to i + count - 1 of those at the positions, which lie side by
+// side from `at` on.
+template <typename Copy>
+void ForEachRun(std::span<const uint32_t> positions, WorkPool* threads, const Copy& copy) {
+  const bool together = SideBySide(positions);
+  RunPieces(threads, positions.size(), kRunKeys, [&](size_t begin, size_t end) {
+    if (together) return copy(begin, size_t{positions[begin]}, end - begin);
+    for (size_t i = begin; i < end; ++i) copy(i, size_t{positions[i]}, size_t{1});
+  });
 }
 
 std::vector<std::vector<uint32_t>> InRuns(const std::vector<uint32_t>& positions, size_t keys_max) {
@@ -58,7 +60,7 @@ std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys, const 
   const size_t runs = (keys.size() + kRunKeys - 1) / kRunKeys;
   std::vector<uint16_t> lane_of(keys.size());
   std::vector<uint32_t> next(runs * map.lanes.size());
-  InPieces(threads, keys.size(), kRunKeys, [&](size_t begin, size_t end) {
+  RunPieces(threads, keys.size(), kRunKeys, [&](size_t begin, size_t end) {
     uint32_t* const counts = next.data() + begin / kRunKeys * map.lanes.size();
     for (size_t at = begin; at < end; ++at) {
       lane_of[at] = static_cast<uint16_t>(map.LaneOf(keys[at]));
@@ -73,7 +75,7 @@ std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys, const 
     }
     lanes[lane].resize(count);
   }
-  InPieces(threads, keys.size(), kRunKeys, [&](size_t begin, size_t end) {
+  RunPieces(threads, keys.size(), kRunKeys, [&](size_t begin, size_t end) {
     uint32_t* const places = next.data() + begin / kRunKeys * lanes.size();
     for (size_t at = begin; at < end; ++at) {
       lanes[lane_of[at]][places[lane_of[at]]++] = static_cast<uint32_t>(at);
@@ -87,32 +89,16 @@ Frame CopyRows(std::span<const uint32_t> positions, std::span<const std::byte> a
   const size_t bytes = positions.size() * row_bytes;
   std::shared_ptr<std::byte[]> block = TakeBlock(bytes);
   std::byte* const to = block.get();
-  const bool together = SideBySide(positions);
-  InPieces(threads, positions.size(), kRunKeys, [&](size_t begin, size_t end) {
-    if (together) {
-      std::memcpy(to + begin * row_bytes, all.data() + (positions[0] + begin) * row_bytes,
-                  (end - begin) * row_bytes);
-      return;
-    }
-    for (size_t i = begin; i < end; ++i) {
-      std::memcpy(to + i * row_bytes, all.data() + positions[i] * row_bytes, row_bytes);
-    }
+  ForEachRun(positions, threads, [&](size_t i, size_t at, size_t count) {
+    std::memcpy(to + i * row_bytes, all.data() + at * row_bytes, count * row_bytes);
   });
   return {std::move(block), std::span<const std::byte>(to, bytes)};
 }
 
 void PlaceRows(std::span<const uint32_t> positions, std::span<const std::byte> rows,
                size_t row_bytes, std::byte* all, WorkPool* threads) {
-  const bool together = SideBySide(positions);
-  InPieces(threads, positions.size(), kRunKeys, [&](size_t begin, size_t end) {
-    if (together) {
-      std::memcpy(all + (positions[0] + begin) * row_bytes, rows.data() + begin * row_bytes,
-                  (end - begin) * row_bytes);
-      return;
-    }
-    for (size_t i = begin; i < end; ++i) {
-      std::memcpy(all + positions[i] * row_bytes, rows.data() + i * row_bytes, row_bytes);
-    }
+  ForEachRun(positions, threads, [&](size_t i, size_t at, size_t count) {
+    std::memcpy(all + at * row_bytes, rows.data() + i * row_bytes, count * row_bytes);
   });
 }
 

@@ -40,12 +40,11 @@ Frame CopyRows(std::span<const uint32_t> positions, std::span<const std::byte> a
 void PlaceRows(std::span<const uint32_t> positions, std::span<const std::byte> rows,
                size_t row_bytes, std::byte* all, WorkPool* threads);
 
-// The share at `positions` of a batch's keys (width 1) or rows, copied. `threads` help; null: none.
+// The share at `positions` of a batch's keys (width 1) or rows, copied.
 template <typename T>
 Frame RowsAt(std::span<const uint32_t> positions, std::span<const T> all, size_t width,
              WorkPool* threads) {
-  const size_t row_bytes = width * sizeof(T);
-  return CopyRows(positions, std::as_bytes(all), row_bytes, threads);
+  return CopyRows(positions, std::as_bytes(all), width * sizeof(T), threads);
 }
 
 }  // namespace strata::client

@@ -195,11 +195,9 @@ Status Trainer::Diverged(double loss, const Part& part) {
 
 void Trainer::Scale(float scale, std::span<float> gradients) const {
   constexpr size_t kPiece = size_t{1} << 17;
-  const auto scale_piece = [&](size_t begin, size_t end) {
+  RunPieces(options_.threads, gradients.size(), kPiece, [&](size_t begin, size_t end) {
     for (float& gradient : gradients.subspan(begin, end - begin)) gradient *= scale;
-  };
-  if (options_.threads == nullptr) return scale_piece(0, gradients.size());
-  options_.threads->RunPieces(gradients.size(), kPiece, scale_piece);
+  });
 }
 
 Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next,

@@ -26,8 +26,7 @@ size_t CountKeys(const Batch& batch, size_t first_slot, size_t slots) {
 
 template <typename Task>
 void UniqueFinder::Run(size_t count, const Task& task) {
-  if (threads_ != nullptr && count > 1) return threads_->Run(count, task);
-  for (size_t i = 0; i < count; ++i) task(i);
+  RunPieces(threads_, count, 1, [&](size_t number, size_t /*end*/) { task(number); });
 }
 
 template <typename Visit>
