@@ -68,15 +68,11 @@ Result<std::unique_ptr<BatchSource>> MakeCsvBatches(Disk& disk, CsvFiles files,
                                                     std::vector<FittedFeature> features) {
   STRATA_TRY(CheckFeatures(spec.features, features));
   const auto encoder = std::make_shared<const FeatureEncoder>(std::move(features), files.plan);
-  TextBlocks blocks(disk, std::move(files.texts), options);
-  BadLines bad(blocks.files(), spec.format.bad_share_max, options.log_bad_lines);
-  bad.SetAdvice(std::move(files.advice));
-  STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
-                TextBatches::Make(std::move(blocks), std::move(bad), options, [&] {
-                  return std::make_unique<CsvEncoder>(
-                      CsvRowParser(spec, files.plan, options.labels_required), encoder);
-                }));
-  return source;
+  return TextBatches::Make(disk, std::move(files.texts), std::move(files.advice),
+                           spec.format.bad_share_max, options, [&] {
+                             return std::make_unique<CsvEncoder>(
+                                 CsvRowParser(spec, files.plan, options.labels_required), encoder);
+                           });
 }
 
 }  // namespace strata

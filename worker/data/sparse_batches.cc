@@ -106,15 +106,11 @@ Result<std::unique_ptr<BatchSource>> MakeSparseBatches(Disk& disk, SparseFiles f
     salts.push_back(FeatureSalt(feature.spec.column, feature.spec.kind));
   }
   const auto shared = std::make_shared<const std::vector<uint64_t>>(std::move(salts));
-  TextBlocks blocks(disk, std::move(files.texts), options);
-  BadLines bad(blocks.files(), spec.format.bad_share_max, options.log_bad_lines);
-  bad.SetAdvice(std::move(files.advice));
-  STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
-                TextBatches::Make(std::move(blocks), std::move(bad), options, [&] {
-                  return std::make_unique<SparseEncoder>(
-                      SparseRowParser(spec, options.labels_required), fields, shared);
-                }));
-  return source;
+  return TextBatches::Make(disk, std::move(files.texts), std::move(files.advice),
+                           spec.format.bad_share_max, options, [&] {
+                             return std::make_unique<SparseEncoder>(
+                                 SparseRowParser(spec, options.labels_required), fields, shared);
+                           });
 }
 
 }  // namespace strata

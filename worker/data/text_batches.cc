@@ -18,14 +18,17 @@ void MoveAll(std::deque<T>* from, std::deque<T>* to) {
 
 }  // namespace
 
-Result<std::unique_ptr<TextBatches>> TextBatches::Make(
-    TextBlocks blocks, BadLines bad, const TextOptions& options,
-    const std::function<std::unique_ptr<LineEncoder>()>& make_encoder) {
+Result<std::unique_ptr<BatchSource>> TextBatches::Make(
+    Disk& disk, std::vector<OpenedText> texts, std::string advice, double bad_share_max,
+    const TextOptions& options, const std::function<std::unique_ptr<LineEncoder>()>& make_encoder) {
   STRATA_CHECK(options.threads >= 1);
+  TextBlocks blocks(disk, std::move(texts), options);
+  BadLines bad(blocks.files(), bad_share_max, options.log_bad_lines);
+  bad.SetAdvice(std::move(advice));
   STRATA_ASSIGN(auto threads, WorkPool::Start("parse", options.threads - 1));
   std::vector<std::unique_ptr<LineEncoder>> encoders;
   for (int i = 0; i < options.threads; ++i) encoders.push_back(make_encoder());
-  return std::unique_ptr<TextBatches>(new TextBatches(std::move(blocks), std::move(bad),
+  return std::unique_ptr<BatchSource>(new TextBatches(std::move(blocks), std::move(bad),
                                                       options.keep_bad_rows, std::move(encoders),
                                                       std::move(threads)));
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file/disk.h"
 #include "base/thread/work_pool.h"
 #include "strata/status.h"
 #include "worker/data/bad_lines.h"
@@ -20,15 +21,18 @@
 #include "worker/data/batch_slices.h"
 #include "worker/data/line_encoder.h"
 #include "worker/data/text_blocks.h"
+#include "worker/data/text_files.h"
 
 namespace strata {
 
 class TextBatches : public BatchSource {
  public:
-  // Each thread has an encoder, all of which are alike. Of the options `keep_bad_rows` and
-  // `threads` count. kRefused: the system has no more threads.
-  static Result<std::unique_ptr<TextBatches>> Make(
-      TextBlocks blocks, BadLines bad, const TextOptions& options,
+  // At least one text; of several, all may be closed. `bad_share_max` is the share of bad lines
+  // above which the texts are no good; then errors say `advice`. Each thread has an encoder, all of
+  // which are alike. The disk outlives this. kRefused: the system has no more threads.
+  static Result<std::unique_ptr<BatchSource>> Make(
+      Disk& disk, std::vector<OpenedText> texts, std::string advice, double bad_share_max,
+      const TextOptions& options,
       const std::function<std::unique_ptr<LineEncoder>()>& make_encoder);
 
   Status Rewind(uint64_t epoch) override;
