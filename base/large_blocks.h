@@ -14,7 +14,7 @@ inline constexpr size_t kLargeBlocksKept = size_t{128} << 20;
 // Thread-safe. std::bad_alloc: there is no memory.
 std::shared_ptr<std::byte[]> TakeBlock(size_t bytes);
 
-// What is kept now. Thread-safe.
+// Returns how many bytes are kept now. Thread-safe.
 size_t KeptBlockBytes();
 
 }  // namespace strata

@@ -35,8 +35,8 @@ enum class SettingType : uint8_t {
 struct Setting {
   std::string_view key = {};  // "server.lanes": section and key of the file; "" section: top level
   SettingType type = SettingType::kText;
-  // As it would be written in the file; "" for an empty text or list. A number or choice with "" is
-  // optional: it has no default and is asked for only where it is set.
+  // It stands here as it would be written in the file; "" is an empty text or list. A number or
+  // choice with "" is optional: it has no default and is asked for only where it is set.
   std::string_view default_value = {};
   std::string_view help = {};  // one or more full sentences, with the unit
   double min = -1e308;

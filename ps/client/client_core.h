@@ -63,7 +63,7 @@ struct ClientCoreOptions {
   TimeNs ping_every = kSecond / 5;
   size_t lane_bytes_in_flight = size_t{32} << 20;
   size_t chunk_bytes = size_t{8} << 20;  // about the size at which a lane's part is cut
-  WorkPool* threads = nullptr;           // that help to copy keys and rows; they outlive the core
+  WorkPool* threads = nullptr;           // they help to copy keys and rows, and outlive the core
   // A server has said who it is now, and where its lanes are.
   std::function<void(const client::ServerLink&)> on_greeting = [](const client::ServerLink&) {};
 };

@@ -37,7 +37,7 @@ struct RemoteStoreOptions {
   // any, and once when there are none any more. Called on the store's thread; must return at once.
   std::function<void(std::vector<ServerWait>)> on_waits = {};
   size_t lane_bytes_in_flight = size_t{32} << 20;  // flow control: the rest waits in the client
-  // That copy the keys and rows of large operations, the store's own thread among them.
+  // So many threads copy the keys and rows of large operations; the store's own is one of them.
   int threads = 1;
   // Share memory with the servers of this host that offer it; false: tcp to all of them.
   bool shared_memory = true;

@@ -24,7 +24,7 @@ TEST(LargeBlocks, AreUsedAgainForMessagesOfAboutTheirSize) {
   EXPECT_NE(other.get(), first);
 }
 
-// Of sizes that nobody asks for any more, too.
+// The bound also holds for blocks of sizes that nobody asks for any more.
 TEST(LargeBlocks, NoMoreThanTheBoundAreKept) {
   size_t most = 0;
   for (size_t mib = 2; mib < 40; ++mib) {

@@ -285,7 +285,7 @@ TEST(RawJob, MistakesSayWhatAndWhatToDo) {
   }
 }
 
-// Where no slot can have two keys, a mean would be the sum.
+// A mean is refused where no slot can have two keys, since it would be the sum.
 TEST(CombinerOfJob, NeedsSlotsOfSeveralKeys) {
   const auto parse = [](const std::string& data, const std::string& combiner) {
     return ParseJob(data + "[model]\ncombiner = \"" + combiner + "\"\n", "job.toml", {});

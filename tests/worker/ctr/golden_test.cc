@@ -112,7 +112,8 @@ TEST(ModelGolden, VersionOneIsReadAsEver) {
   EXPECT_EQ(loaded->tables[0].values, Rows());
 }
 
-// Of models whose combiner or loss version 1 has no word for; the other files stay as they are.
+// Version 1 has no word for the combiner or loss of these models; their other files stay as they
+// are.
 TEST(ModelGolden, VersionTwoIsWrittenAndReadAsEver) {
   const std::string file = "model_v2_manifest.txt";
   format::ModelManifest manifest =

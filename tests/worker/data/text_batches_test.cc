@@ -202,7 +202,7 @@ std::vector<uint64_t> BitsOf(const Batch& batch) {
   return bits;
 }
 
-// What a call of Next gave.
+// This is what a call of Next gave.
 struct Outcome {
   std::string error;
   std::vector<uint64_t> bits;
