@@ -151,10 +151,11 @@ class BagGradientsOnGpu : public testing::Test {
 
 constexpr OptimizerSpec kAdaGrad{.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.1F};
 
-// Rows in steps of four elements, of one, and in several steps of a warp.
+// Rows in steps of four elements, of one, and in several steps of a warp. The last table of each
+// has most of the keys, and short rows: an emulated GPU takes a minute for wide ones.
 const std::vector<std::vector<uint32_t>>& Groups() {
   static const std::vector<std::vector<uint32_t>> groups = {
-      {16, 8, 4, 128, 64}, {16, 8, 3, 128, 1, 9}, {200, 8, 12}};
+      {16, 8, 128, 64, 4}, {16, 8, 3, 128, 1, 9}, {200, 8, 12}};
   return groups;
 }
 
@@ -190,15 +191,17 @@ TEST_F(BagGradientsOnGpu, MayBeginAtMultiplesOfFour) {
 // One table, and a key in each slot: no list of bags is made.
 TEST_F(BagGradientsOnGpu, OfSlotsThatHaveAKeyEach) {
   for (const uint32_t dim : {16U, 17U, 3U, 128U, 200U}) {
-    Case of_case{
+    const Case of_case{
         .dims = {dim}, .optimizer = kAdaGrad, .one_hot = true, .of_slots = true, .in_fours = true};
     Check<float>(PooledType::kFloat32, of_case);
     Check<__nv_bfloat16>(PooledType::kBFloat16, of_case);
-    of_case.of_slots = false;
-    Check<__half>(PooledType::kFloat16, of_case);
-    of_case.weighted = true;
-    Check<float>(PooledType::kFloat32, of_case);
   }
+  // Of halves, of weighted keys and of vectors side by side one is made.
+  const Case of_list{.dims = {17}, .optimizer = kAdaGrad, .one_hot = true, .in_fours = true};
+  Check<__half>(PooledType::kFloat16, of_list);
+  Case weighted = of_list;
+  weighted.weighted = true;
+  Check<float>(PooledType::kFloat32, weighted);
   Check<float>(PooledType::kFloat32, {.dims = {17}, .optimizer = kAdaGrad, .one_hot = true});
 }
 TEST_F(BagGradientsOnGpu, OfMeansAreDividedByTheNumberOfKeys) {
