@@ -93,7 +93,9 @@ struct TablePart {
 // s waits until step s - 1 is closed. An update-lookup of step s is an update of step s and a
 // lookup of step s + 1 in one.
 struct SyncGroup {
-  uint32_t id = 0;  // new for every run of a job
+  // New for every run of a job. A store with several connections (RemoteStoreOptions) takes an id
+  // for each, from this one on.
+  uint32_t id = 0;
   uint16_t rank = 0;
   uint16_t world = 1;
   uint64_t first_step = 1;

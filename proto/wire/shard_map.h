@@ -19,7 +19,8 @@ constexpr uint32_t kShards = 1024;
 
 // Frozen: checkpoints and servers of other versions rely on it. Tables inside a lane hash with
 // other bits of Mix64(key) than these.
-constexpr uint32_t ShardOf(uint64_t key) { return static_cast<uint32_t>(Mix64(key) >> 54); }
+constexpr uint32_t ShardOfHash(uint64_t hash) { return static_cast<uint32_t>(hash >> 54); }
+constexpr uint32_t ShardOf(uint64_t key) { return ShardOfHash(Mix64(key)); }
 
 struct LaneName {
   uint16_t server = 0;  // index of the server in the machine list
@@ -33,6 +34,7 @@ struct ShardMap {
   std::array<uint16_t, kShards> owner{};  // shard -> index into lanes
 
   uint16_t LaneOf(uint64_t key) const { return owner[ShardOf(key)]; }
+  uint16_t LaneOfHash(uint64_t hash) const { return owner[ShardOfHash(hash)]; }  // Mix64(key)
   friend bool operator==(const ShardMap&, const ShardMap&) = default;
 };
 

@@ -284,7 +284,7 @@ void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
     return StartListing(now);
   }
   if (call->operation.kind == OpKind::kErase) call->erased = 0;
-  auto requests = client::BuildRequests(call, map_, ChunkBytes(), options_.threads);
+  auto requests = client::BuildRequests(call, map_, options_.share, ChunkBytes(), options_.threads);
   if (!requests.ok()) return Finish(call, requests.status());
   Dispatch(call, *requests, now);
 }
@@ -294,7 +294,7 @@ void ClientCore::SendHints(const Operation& operation, TimeNs now) {
   for (const TablePart& part : operation.parts) {
     const uint32_t table = wire::ShortId(static_cast<uint64_t>(part.table));
     if (!hints_.OfUse(table)) continue;
-    const auto split = client::SplitByLane(part.keys, map_, options_.threads);
+    const auto split = client::SplitByLane(part.keys, map_, options_.share, options_.threads);
     const auto lanes = static_cast<uint16_t>(split.size());
     for (uint16_t lane = 0; lane < lanes; ++lane) {
       const ServerLink& server = servers_[map_.lanes[lane].server];

@@ -36,6 +36,7 @@
 #include "ps/client/request.h"
 #include "ps/client/server_link.h"
 #include "ps/client/server_wait.h"
+#include "ps/client/split.h"
 #include "ps/client/table_cache.h"
 #include "storage/table.h"
 
@@ -63,6 +64,7 @@ struct ClientCoreOptions {
   TimeNs ping_every = kSecond / 5;
   size_t lane_bytes_in_flight = size_t{32} << 20;
   size_t chunk_bytes = size_t{8} << 20;  // about the size at which a lane's part is cut
+  client::KeyShare share = {};           // of the keys of its operations, what it carries
   WorkPool* threads = nullptr;           // they help to copy keys and rows, and outlive the core
   // A server has said who it is now, and where its lanes are.
   std::function<void(const client::ServerLink&)> on_greeting = [](const client::ServerLink&) {};
@@ -81,6 +83,9 @@ class ClientCore {
   void CreateTable(const TableSpec& spec, std::function<void(Status)> done, TimeNs now);
   void DropTable(const std::string& name, std::function<void(Status)> done, TimeNs now);
   void ListTables(std::function<void(Result<std::vector<TableSpec>>)> done, TimeNs now);
+
+  // Another core of the same store has dropped it: what uses it next looks whether it is there.
+  void ForgetTable(const std::string& name) { tables_.Forget(TableIdOf(name)); }
 
   // It waits for no earlier operation, and none waits for it.
   void CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now);

@@ -4,42 +4,19 @@
 
 #include <algorithm>
 #include <future>
-#include <thread>
+#include <map>
 #include <utility>
 
 #include "base/log.h"
-#include "base/random.h"
 #include "base/thread/mutex.h"
-#include "base/thread/thread.h"
-#include "ps/client/client_core.h"
+#include "ps/client/connection.h"
 #include "ps/net/address.h"
-#include "ps/net/client_port.h"
 
 namespace strata {
 namespace {
 
-// Messages taken in before the core's timers are looked at again.
-constexpr int kMessagesPerRound = 64;
 // Connecting that takes longer than this is told to the log.
 constexpr TimeNs kSilentWait = 2 * kSecond;
-constexpr TimeNs kWaitsEvery = kSecond;
-
-ClientCoreOptions CoreOptions(const RemoteStoreOptions& options) {
-  ClientCoreOptions core;
-  core.servers = options.servers;
-  core.absent = options.absent;
-  core.cluster_id = options.cluster_id;
-  core.client_hi = SystemRandom64();
-  core.client_lo = SystemRandom64();
-  core.client_name = options.client_name;
-  core.request_timeout = options.request_timeout;
-  core.server_lost_after = options.server_lost_after;
-  core.waits_for_servers = options.waits_for_servers;
-  core.request_timeout_name = options.request_timeout_name;
-  core.server_lost_name = options.server_lost_name;
-  core.lane_bytes_in_flight = options.lane_bytes_in_flight;
-  return core;
-}
 
 // Servers of this process must be there: nothing but this program starts them.
 Status CheckServers(const RemoteStoreOptions& options) {
@@ -98,142 +75,98 @@ LaneCallDone Fulfil(std::promise<Result<std::vector<wire::Received>>>* outcome) 
   };
 }
 
+// The connections of a store each do a part of an operation; it is done when all of them are.
+class JoinedOutcome {
+ public:
+  JoinedOutcome(size_t parts, Completion done) : left_(parts), done_(std::move(done)) {}
+
+  void Add(Outcome part) {
+    {
+      const MutexLock lock(mutex_);
+      if (joined_.status.ok()) joined_.status = std::move(part.status);
+      for (LaneStatus& lane : part.lanes) {
+        Status& known = lanes_[lane.lane];
+        if (known.ok()) known = std::move(lane.status);
+      }
+      const bool counted = is_first_ || joined_.erased.has_value();
+      if (counted && part.erased) {
+        joined_.erased = joined_.erased.value_or(0) + *part.erased;
+      } else {
+        joined_.erased.reset();
+      }
+      is_first_ = false;
+      if (--left_ > 0) return;
+      for (auto& [lane, status] : lanes_) joined_.lanes.push_back({lane, std::move(status)});
+    }
+    done_(std::move(joined_));  // all parts have come: nobody else is here
+  }
+
+ private:
+  Mutex mutex_;
+  size_t left_;
+  bool is_first_ = true;
+  Outcome joined_;
+  std::map<uint32_t, Status> lanes_;
+  const Completion done_;
+};
+
+// What each connection waits for, as one list.
+class JoinedWaits {
+ public:
+  JoinedWaits(size_t connections, std::function<void(std::vector<ServerWait>)> on_waits)
+      : of_(connections), on_waits_(std::move(on_waits)) {}
+
+  void Set(size_t connection, std::vector<ServerWait> waits) {
+    const MutexLock lock(mutex_);
+    of_[connection] = std::move(waits);
+    std::map<uint16_t, ServerWait> longest;
+    for (const std::vector<ServerWait>& some : of_) {
+      for (const ServerWait& wait : some) {
+        const auto [at, is_new] = longest.emplace(wait.server, wait);
+        if (!is_new && wait.since < at->second.since) at->second = wait;
+      }
+    }
+    std::vector<ServerWait> all;
+    for (auto& [server, wait] : longest) all.push_back(std::move(wait));
+    on_waits_(std::move(all));
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::vector<ServerWait>> of_ STRATA_GUARDED_BY(mutex_);
+  const std::function<void(std::vector<ServerWait>)> on_waits_;
+};
+
+// Whether each connection does the part that has its keys; else the first one does it all.
+bool IsDivided(OpKind kind) { return kind != OpKind::kScan && kind != OpKind::kStats; }
+
 }  // namespace
 
 struct RemoteStore::Impl {
-  using Action = std::function<void(ClientCore&, TimeNs)>;
+  client::Connection& first() { return *connections.front(); }
 
-  Impl(const RemoteStoreOptions& options, std::unique_ptr<ClientPort> connected_port,
-       std::unique_ptr<WorkPool> pool)
-      : on_waits(options.on_waits),
-        port(std::move(connected_port)),
-        threads(std::move(pool)),
-        core(CoreOptionsOf(options)) {}
-
-  ClientCoreOptions CoreOptionsOf(const RemoteStoreOptions& options) {
-    ClientCoreOptions made = CoreOptions(options);
-    made.threads = threads.get();
-    made.on_greeting = [this, shared = options.shared_memory](const client::ServerLink& server) {
-      ChooseRoute(server, shared);
-    };
-    return made;
-  }
-
-  void ChooseRoute(const client::ServerLink& server, bool shared_memory) {
-    if (server.InThisProcess()) {
-      return Log(LogLevel::kInfo, "{}: within this process", server.Name());
-    }
-    if (!shared_memory) {
-      return Log(LogLevel::kDebug, "{}: over tcp: shared memory is off here", server.Name());
-    }
-    std::vector<ClientPort::Lane> lanes(server.hello.lane_ports.size());
-    for (size_t lane = 0; lane < lanes.size(); ++lane) {
-      lanes[lane].tcp = server.LaneEndpoint(static_cast<uint16_t>(lane));
-      if (server.hello.lane_endpoints.empty()) continue;
-      lanes[lane].shared = server.hello.lane_endpoints[lane];
-    }
-    port->ShareMemory(server.Name(), lanes);
-  }
-
-  // Runs `action` on the store's thread. False when that thread has ended.
-  void Post(Action action) {
-    {
-      const MutexLock lock(mutex);
-      actions.push_back(std::move(action));
-    }
-    port->Wake();
-  }
-
-  void Run() {
-    while (RunActions()) {
-      SendOutgoing();
-      if (Status status = ReceiveSome(); !status.ok()) {
-        core.Abort(status.Prefixed("the client's network"));
-      }
-      core.Tick(clock.Now());
-      ReportWaits();
-    }
-    core.Leave();
-    SendOutgoing();
-    core.Abort(Cancelled("the store was closed"));
-  }
-
-  void ReportWaits() {
-    const TimeNs now = clock.Now();
-    if (!on_waits || now < next_waits) return;
-    next_waits = now + kWaitsEvery;
-    std::vector<ServerWait> waits = core.Waits();
-    const bool any = !waits.empty();
-    if (any || waited) on_waits(std::move(waits));
-    waited = any;
-  }
-
-  // False once the store is to end.
-  bool RunActions() {
-    std::vector<Action> taken;
-    bool go_on = true;
-    {
-      const MutexLock lock(mutex);
-      taken.swap(actions);
-      go_on = !stopping;
-    }
-    for (const Action& action : taken) action(core, clock.Now());
-    return go_on;
-  }
-
-  void SendOutgoing() {
-    for (Envelope& envelope : core.TakeOutgoing()) {
-      const std::string peer = envelope.peer;
-      // What cannot be sent now is sent again when its attempt times out.
-      const Status status = port->Send(std::move(envelope));
-      if (!status.ok()) Log(LogLevel::kDebug, "send to {}: {}", peer, status.ToString());
-    }
-  }
-
-  Status ReceiveSome() {
-    TimeNs deadline = core.NextTick();
-    for (int i = 0; i < kMessagesPerRound; ++i) {
-      STRATA_ASSIGN(std::optional<Envelope> envelope, port->Receive(deadline));
-      if (!envelope) break;
-      core.Handle(std::move(*envelope), clock.Now());
-      SendOutgoing();
-      deadline = 0;  // take what is there, wait no more
-    }
-    return {};
-  }
-
-  const std::function<void(std::vector<ServerWait>)> on_waits;
-  TimeNs next_waits = 0;  // the store's thread only, as the next one
-  bool waited = false;    // the last report had some
-  const Clock& clock = RealClock();
-  const std::unique_ptr<ClientPort> port;
-  const std::unique_ptr<WorkPool> threads;
-  ClientCore core;  // the store's thread only
-  Mutex mutex;
-  std::vector<Action> actions STRATA_GUARDED_BY(mutex);
-  bool stopping STRATA_GUARDED_BY(mutex) = false;
-  std::jthread thread;
+  std::vector<std::unique_ptr<client::Connection>> connections;
 };
 
 RemoteStore::RemoteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-RemoteStore::~RemoteStore() {
-  {
-    const MutexLock lock(impl_->mutex);
-    impl_->stopping = true;
-  }
-  impl_->port->Wake();
-  if (impl_->thread.joinable()) impl_->thread.join();
-}
+RemoteStore::~RemoteStore() = default;
 
 Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptions& options) {
   STRATA_TRY(CheckServers(options));
-  STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());
-  STRATA_ASSIGN(auto port, ClientPort::Create(std::move(context), {}));
-  STRATA_ASSIGN(auto pool, WorkPool::Start("copy rows", options.threads - 1));
-  auto impl = std::make_unique<Impl>(options, std::move(port), std::move(pool));
-  Impl* const running = impl.get();
-  STRATA_ASSIGN(impl->thread, StartThread("strata-client", [running] { running->Run(); }));
+  const auto count = static_cast<uint32_t>(std::max(options.connections, 1));
+  const auto waits =
+      options.on_waits ? std::make_shared<JoinedWaits>(count, options.on_waits) : nullptr;
+  auto impl = std::make_unique<Impl>();
+  for (uint32_t i = 0; i < count; ++i) {
+    std::function<void(std::vector<ServerWait>)> on_waits;
+    if (waits)
+      on_waits = [waits, i](std::vector<ServerWait> its) { waits->Set(i, std::move(its)); };
+    const int threads = std::max(options.threads / static_cast<int>(count), 1);
+    STRATA_ASSIGN(auto connection,
+                  client::Connection::Start(options, {i, count}, threads, std::move(on_waits)));
+    impl->connections.push_back(std::move(connection));
+  }
   std::unique_ptr<RemoteStore> store(new RemoteStore(std::move(impl)));
   STRATA_TRY(WaitForServers(*store, options));
   return store;
@@ -241,7 +174,7 @@ Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptio
 
 Status RemoteStore::CreateTable(const TableSpec& spec) {
   std::promise<Status> outcome;
-  impl_->Post([&](ClientCore& core, TimeNs now) {
+  impl_->first().Post([&](ClientCore& core, TimeNs now) {
     core.CreateTable(
         spec, [&](const Status& status) { outcome.set_value(status); }, now);
   });
@@ -249,17 +182,23 @@ Status RemoteStore::CreateTable(const TableSpec& spec) {
 }
 
 Status RemoteStore::DropTable(const std::string& name) {
+  // What the other connections have under way comes first, as it does on one.
+  if (impl_->connections.size() > 1) (void)FlushUntil(*this, kNever);
   std::promise<Status> outcome;
-  impl_->Post([&](ClientCore& core, TimeNs now) {
+  impl_->first().Post([&](ClientCore& core, TimeNs now) {
     core.DropTable(
         name, [&](const Status& status) { outcome.set_value(status); }, now);
   });
-  return outcome.get_future().get();
+  Status dropped = outcome.get_future().get();
+  for (const auto& connection : impl_->connections) {
+    connection->Post([name](ClientCore& core, TimeNs) { core.ForgetTable(name); });
+  }
+  return dropped;
 }
 
 Result<std::vector<TableSpec>> RemoteStore::ListTables() {
   std::promise<Result<std::vector<TableSpec>>> outcome;
-  impl_->Post([&](ClientCore& core, TimeNs now) {
+  impl_->first().Post([&](ClientCore& core, TimeNs now) {
     core.ListTables(
         [&](Result<std::vector<TableSpec>> tables) { outcome.set_value(std::move(tables)); }, now);
   });
@@ -267,17 +206,17 @@ Result<std::vector<TableSpec>> RemoteStore::ListTables() {
 }
 
 void RemoteStore::Submit(Operation operation, Completion done) {
-  // Actions are std::functions, which are copied; the operation is not.
-  auto shared =
-      std::make_shared<std::pair<Operation, Completion>>(std::move(operation), std::move(done));
-  impl_->Post([shared](ClientCore& core, TimeNs now) {
-    core.Submit(std::move(shared->first), std::move(shared->second), now);
-  });
+  const size_t connections = IsDivided(operation.kind) ? impl_->connections.size() : 1;
+  if (connections == 1) return impl_->first().Submit(std::move(operation), std::move(done));
+  const auto joined = std::make_shared<JoinedOutcome>(connections, std::move(done));
+  for (const auto& connection : impl_->connections) {
+    connection->Submit(operation, [joined](Outcome part) { joined->Add(std::move(part)); });
+  }
 }
 
 Result<std::vector<wire::Received>> RemoteStore::CallLanes(LaneCall call) {
   std::promise<Result<std::vector<wire::Received>>> outcome;
-  impl_->Post([&](ClientCore& core, TimeNs now) {
+  impl_->first().Post([&](ClientCore& core, TimeNs now) {
     core.CallLanes(std::move(call), Fulfil(&outcome), now);
   });
   return outcome.get_future().get();
@@ -285,7 +224,7 @@ Result<std::vector<wire::Received>> RemoteStore::CallLanes(LaneCall call) {
 
 Result<std::vector<wire::Received>> RemoteStore::Exchange(LaneMessages messages) {
   std::promise<Result<std::vector<wire::Received>>> outcome;
-  impl_->Post([&](ClientCore& core, TimeNs now) {
+  impl_->first().Post([&](ClientCore& core, TimeNs now) {
     core.Exchange(std::move(messages), Fulfil(&outcome), now);
   });
   return outcome.get_future().get();
@@ -293,22 +232,24 @@ Result<std::vector<wire::Received>> RemoteStore::Exchange(LaneMessages messages)
 
 wire::ShardMap RemoteStore::Map() {
   std::promise<wire::ShardMap> outcome;
-  impl_->Post([&](ClientCore& core, TimeNs) { outcome.set_value(core.map()); });
+  impl_->first().Post([&](ClientCore& core, TimeNs) { outcome.set_value(core.map()); });
   return outcome.get_future().get();
 }
 
 std::vector<std::string> RemoteStore::LaneEndpoints() {
   std::promise<std::vector<std::string>> outcome;
-  impl_->Post([&](ClientCore& core, TimeNs) {
+  impl_->first().Post([&](ClientCore& core, TimeNs) {
     std::vector<std::string> endpoints = core.LaneEndpoints();
-    for (std::string& endpoint : endpoints) endpoint = impl_->port->RouteOf(endpoint);
+    for (std::string& endpoint : endpoints) endpoint = impl_->first().RouteOf(endpoint);
     outcome.set_value(std::move(endpoints));
   });
   return outcome.get_future().get();
 }
 
 void RemoteStore::Abort(const Status& status) {
-  impl_->Post([status](ClientCore& core, TimeNs) { core.Abort(status); });
+  for (const auto& connection : impl_->connections) {
+    connection->Post([status](ClientCore& core, TimeNs) { core.Abort(status); });
+  }
 }
 
 }  // namespace strata

@@ -1,5 +1,6 @@
-// RemoteStore: a cluster of servers as a TableStore. A ClientCore on a thread of its own, over
-// ZeroMQ, or past it to servers of this host and of this process; operations go in through a queue.
+// RemoteStore: a cluster of servers as a TableStore. One or several connections, each a ClientCore
+// on a thread of its own, over ZeroMQ, or past it to servers of this host and of this process;
+// operations go in through a queue.
 #pragma once
 
 #include <cstddef>
@@ -34,16 +35,20 @@ struct RemoteStoreOptions {
   std::string request_timeout_name = {};
   std::string server_lost_name = {};
   // The servers that do not serve and that operations wait for: about once a second while there are
-  // any, and once when there are none any more. Called on the store's thread; must return at once.
+  // any, and once when there are none any more. Called on a store's thread; must return at once.
   std::function<void(std::vector<ServerWait>)> on_waits = {};
   size_t lane_bytes_in_flight = size_t{32} << 20;  // flow control: the rest waits in the client
-  // So many threads copy the keys and rows of large operations; the store's own is one of them.
+  // So many threads copy the keys and rows of large operations; the store's own are among them.
   int threads = 1;
+  // A client of the servers and a thread each, among which keys are divided: for steps of many
+  // keys, whose bytes one thread cannot check and copy fast enough. A lane then works on the keys
+  // of one while those of the next are on their way. All ranks of a SyncGroup need as many.
+  int connections = 1;
   // Share memory with the servers of this host that offer it; false: tcp to all of them.
   bool shared_memory = true;
 };
 
-// Thread-safe. Completions run on the store's own thread: they may submit, but not wait.
+// Thread-safe. Completions run on a thread of the store: they may submit, but not wait.
 class RemoteStore final : public TableStore, public LaneCaller, public LaneExchange {
  public:
   // Returns when all servers have answered HELLO and agree on the shard map. kLost names the

@@ -44,9 +44,9 @@ uint32_t WidthOf(const TablePart& part) {
 
 class Builder {
  public:
-  Builder(const std::shared_ptr<Call>& call, const wire::ShardMap& map, size_t chunk_bytes,
-          WorkPool* threads)
-      : call_(call), map_(map), chunk_bytes_(chunk_bytes), threads_(threads) {}
+  Builder(const std::shared_ptr<Call>& call, const wire::ShardMap& map, KeyShare share,
+          size_t chunk_bytes, WorkPool* threads)
+      : call_(call), map_(map), share_(share), chunk_bytes_(chunk_bytes), threads_(threads) {}
 
   Status AddPart(size_t index) {
     const TablePart& part = call_->operation.parts[index];
@@ -86,7 +86,7 @@ class Builder {
     if (operation.kind == OpKind::kErase) header.flags |= wire::kFlagFull;
     if (operation.sync) {
       header.flags |= wire::kFlagSync;
-      header.group = operation.sync->id;
+      header.group = operation.sync->id + share_.index;
       header.rank = operation.sync->rank;
       header.world = operation.sync->world;
       header.first_step = operation.sync->first_step;
@@ -112,8 +112,8 @@ class Builder {
 
   // Nothing of it is split further: what is looked up has to see all that is pushed.
   Status AddUpdateLookup(size_t index, const TablePart& part) {
-    auto lanes = SplitByLane(part.keys, map_, threads_);
-    auto then = SplitByLane(part.then, map_, threads_);
+    auto lanes = SplitByLane(part.keys, map_, share_, threads_);
+    auto then = SplitByLane(part.then, map_, share_, threads_);
     const size_t row_bytes = sizeof(float) * WidthOf(part);
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       const size_t out_bytes = then[lane].size() * row_bytes;
@@ -142,7 +142,7 @@ class Builder {
     const size_t keys_hard_max = std::min(kBodyBytesMax / key_bytes, wire::kKeysMax);
     const size_t keys_max =
         whole ? keys_hard_max : std::clamp<size_t>(chunk_bytes_ / key_bytes, 1, keys_hard_max);
-    auto lanes = SplitByLane(part.keys, map_, threads_);
+    auto lanes = SplitByLane(part.keys, map_, share_, threads_);
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       const bool first_of_empty = part.keys.empty() && lane == 0;
       if (lanes[lane].empty() && !whole && !first_of_empty) continue;
@@ -162,6 +162,7 @@ class Builder {
 
   const std::shared_ptr<Call>& call_;
   const wire::ShardMap& map_;
+  const KeyShare share_;
   const size_t chunk_bytes_;
   WorkPool* const threads_;
   std::vector<std::shared_ptr<Request>> requests_;
@@ -255,8 +256,9 @@ Status TakeTables(const Request& request, const wire::Received& reply) {
 
 Result<std::vector<std::shared_ptr<Request>>> BuildRequests(const std::shared_ptr<Call>& call,
                                                             const wire::ShardMap& map,
-                                                            size_t chunk_bytes, WorkPool* threads) {
-  Builder builder(call, map, chunk_bytes, threads);
+                                                            KeyShare share, size_t chunk_bytes,
+                                                            WorkPool* threads) {
+  Builder builder(call, map, share, chunk_bytes, threads);
   for (size_t i = 0; i < call->operation.parts.size(); ++i) STRATA_TRY(builder.AddPart(i));
   return builder.Take();
 }

@@ -9,6 +9,7 @@
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
 #include "ps/client/request.h"
+#include "ps/client/split.h"
 #include "strata/status.h"
 
 namespace strata::client {
@@ -17,14 +18,16 @@ namespace strata::client {
 // answers others in between.
 constexpr size_t kChunkBytes = size_t{8} << 20;
 
-// The requests of call->operation, in the order in which they are to be queued: for each part, for
-// each lane with keys of it. A batch without keys goes to lane 0, so that its table and width are
-// checked all the same; a synchronous push goes to every lane, an empty one too. kRefused when a
+// The requests of call->operation for the keys of `share`, in the order in which they are to be
+// queued: for each part, for each lane with keys of it. A batch without keys goes to lane 0, so
+// that its table and width are checked all the same. A synchronous push goes to every lane, an
+// empty one too; the keys of each share are a synchronous group of their own. kRefused when a
 // synchronous push does not fit one message a lane. `threads` help with many keys, here and below;
 // null: the calling thread works alone.
 Result<std::vector<std::shared_ptr<Request>>> BuildRequests(const std::shared_ptr<Call>& call,
                                                             const wire::ShardMap& map,
-                                                            size_t chunk_bytes, WorkPool* threads);
+                                                            KeyShare share, size_t chunk_bytes,
+                                                            WorkPool* threads);
 
 // Keys and rows, copied out of the caller's spans.
 Message BuildPayload(const Request& request, WorkPool* threads);

@@ -50,21 +50,23 @@ std::vector<std::vector<uint32_t>> ByHash(std::span<const Key> keys,
 }  // namespace
 
 std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys, const wire::ShardMap& map,
-                                               WorkPool* threads) {
-  if (map.lanes.size() == 1) {  // no key needs hashing
+                                               KeyShare share, WorkPool* threads) {
+  if (map.lanes.size() == 1 && share.count == 1) {  // no key needs hashing
     std::vector<uint32_t> all(keys.size());
     std::iota(all.begin(), all.end(), 0U);
     return {std::move(all)};
   }
   // By run of keys and lane: how many, then where the run's next one goes.
   const size_t runs = (keys.size() + kRunKeys - 1) / kRunKeys;
+  constexpr uint16_t kOtherShare = UINT16_MAX;
   std::vector<uint16_t> lane_of(keys.size());
   std::vector<uint32_t> next(runs * map.lanes.size());
   RunPieces(threads, keys.size(), kRunKeys, [&](size_t begin, size_t end) {
     uint32_t* const counts = next.data() + begin / kRunKeys * map.lanes.size();
     for (size_t at = begin; at < end; ++at) {
-      lane_of[at] = static_cast<uint16_t>(map.LaneOf(keys[at]));
-      ++counts[lane_of[at]];
+      const uint64_t hash = Mix64(keys[at]);
+      lane_of[at] = share.Has(hash) ? map.LaneOfHash(hash) : kOtherShare;
+      if (lane_of[at] != kOtherShare) ++counts[lane_of[at]];
     }
   });
   std::vector<std::vector<uint32_t>> lanes(map.lanes.size());
@@ -78,6 +80,7 @@ std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys, const 
   RunPieces(threads, keys.size(), kRunKeys, [&](size_t begin, size_t end) {
     uint32_t* const places = next.data() + begin / kRunKeys * lanes.size();
     for (size_t at = begin; at < end; ++at) {
+      if (lane_of[at] == kOtherShare) continue;
       lanes[lane_of[at]][places[lane_of[at]]++] = static_cast<uint32_t>(at);
     }
   });

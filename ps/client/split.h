@@ -14,10 +14,18 @@
 
 namespace strata::client {
 
-// For each lane the positions of its keys, in the order of the batch. `threads` help with many
-// keys, here and below; null: the calling thread works alone.
+// The keys that one of `count` connections of a store carries. It goes by other bits of their hash
+// than shards do, so that every lane has keys of every share.
+struct KeyShare {
+  uint32_t index = 0;
+  uint32_t count = 1;
+  bool Has(uint64_t hash) const { return ((hash >> 22 & UINT32_MAX) * count) >> 32 == index; }
+};
+
+// For each lane the positions of its keys that `share` has, in the order of the batch. `threads`
+// help with many keys, here and below; null: the calling thread works alone.
 std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys, const wire::ShardMap& map,
-                                               WorkPool* threads);
+                                               KeyShare share, WorkPool* threads);
 
 // Cuts one lane's positions into runs of about `keys_max` keys. With `together`, all occurrences of
 // a key stay in one piece, in their order, so that their gradients are still summed before the rule

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/human_text.h"
-#include "base/log.h"
 #include "ps/net/inproc.h"
 #include "ps/net/link_set.h"
 #include "ps/net/shared_link.h"
@@ -19,6 +18,7 @@ constexpr char kInproc[] = "inproc://";
 // How the lanes of one server turned out.
 struct Attempt {
   std::string server;
+  LogLevel level = LogLevel::kInfo;
   size_t lanes = 0;
   size_t shared = 0;
   size_t refused = 0;
@@ -27,9 +27,9 @@ struct Attempt {
   void Tell() const {
     if (shared + refused < lanes) return;
     if (refused == 0) {
-      Log(LogLevel::kInfo, "{}: {} through shared memory", server, Counted(lanes, "lane"));
+      Log(level, "{}: {} through shared memory", server, Counted(lanes, "lane"));
     } else {
-      Log(LogLevel::kInfo, "{}: {} of {} over tcp: {}", server, refused, Counted(lanes, "lane"),
+      Log(level, "{}: {} of {} over tcp: {}", server, refused, Counted(lanes, "lane"),
           why.message());
     }
   }
@@ -80,6 +80,7 @@ bool ClientPort::IsInThisProcess(const std::string& endpoint) { return net::IsLi
 void ClientPort::ShareMemory(const std::string& server, std::span<const Lane> lanes) {
   auto attempt = std::make_shared<Attempt>();
   attempt->server = server;
+  attempt->level = impl_->options.routes;
   attempt->lanes = lanes.size();
   for (const Lane& lane : lanes) {
     impl_->routes.erase(lane.tcp);
@@ -114,7 +115,7 @@ void ClientPort::Impl::LoseRoute(const std::string& peer, const Status& why) {
   const auto at = routes.find(peer);
   if (at == routes.end()) return;
   if (at->second.ready) {
-    Log(LogLevel::kInfo, "{}: {} goes on over tcp: {}", at->second.attempt->server, peer,
+    Log(options.routes, "{}: {} goes on over tcp: {}", at->second.attempt->server, peer,
         why.message());
   } else {
     Refuse(at->second.attempt, why);

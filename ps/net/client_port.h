@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "ps/net/zmq_port.h"
 
 namespace strata {
@@ -22,6 +23,7 @@ class ClientPort final : public MessagePort {
   struct Options {
     size_t queue_bytes_max = size_t{256} << 20;  // bytes waiting to be sent to one peer
     const Clock* clock = &RealClock();
+    LogLevel routes = LogLevel::kInfo;  // of the lines that say how a server is reached
   };
 
   static Result<std::unique_ptr<ClientPort>> Create(std::shared_ptr<ZmqContext> context,

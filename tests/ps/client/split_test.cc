@@ -19,7 +19,7 @@ TEST(ClientSplit, EveryPositionGoesToItsLaneInOrder) {
   Random random(1);
   std::vector<Key> keys(10'000);
   for (Key& key : keys) key = random.Next();
-  const auto lanes = SplitByLane(keys, map, nullptr);
+  const auto lanes = SplitByLane(keys, map, {}, nullptr);
   ASSERT_EQ(lanes.size(), 8U);
   size_t total = 0;
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -28,6 +28,25 @@ TEST(ClientSplit, EveryPositionGoesToItsLaneInOrder) {
     total += lanes[lane].size();
   }
   EXPECT_EQ(total, keys.size());
+}
+
+TEST(ClientSplit, SharesDivideTheKeysOfEachLane) {
+  const auto map = wire::MakeShardMap(std::vector<uint16_t>{2, 1}).value();
+  Random random(5);
+  std::vector<Key> keys(30'000);
+  for (Key& key : keys) key = random.Next();
+  const auto all = SplitByLane(keys, map, {}, nullptr);
+  std::vector<std::vector<uint32_t>> joined(all.size());
+  for (uint32_t share = 0; share < 3; ++share) {
+    const auto lanes = SplitByLane(keys, map, {share, 3}, nullptr);
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      EXPECT_NEAR(static_cast<double>(lanes[lane].size()), 30'000.0 / 9, 300);
+      EXPECT_TRUE(std::ranges::is_sorted(lanes[lane]));
+      joined[lane].insert(joined[lane].end(), lanes[lane].begin(), lanes[lane].end());
+    }
+  }
+  for (std::vector<uint32_t>& lane : joined) std::ranges::sort(lane);
+  EXPECT_EQ(joined, all);
 }
 
 // Large batches are worked on by several threads, whose pieces end anywhere.
@@ -40,8 +59,8 @@ TEST(ClientSplit, ThreadsChangeNothing) {
   for (Key& key : keys) key = random.Next();
   std::vector<float> rows(keys.size() * kWidth);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
-  const auto lanes = SplitByLane(keys, map, nullptr);
-  EXPECT_EQ(SplitByLane(keys, map, pool.get()), lanes);
+  const auto lanes = SplitByLane(keys, map, {}, nullptr);
+  EXPECT_EQ(SplitByLane(keys, map, {}, pool.get()), lanes);
   std::vector<float> back(rows.size());
   for (const std::vector<uint32_t>& lane : lanes) {
     const Frame frame = RowsAt(lane, std::span<const float>(rows), kWidth, pool.get());
@@ -56,7 +75,7 @@ TEST(ClientSplit, ThreadsChangeNothing) {
   EXPECT_EQ(back, rows);
   // Side by side: copied in one go.
   const auto one_lane = wire::MakeShardMap(std::vector<uint16_t>{1}).value();
-  const auto all = SplitByLane(keys, one_lane, pool.get());
+  const auto all = SplitByLane(keys, one_lane, {}, pool.get());
   const Frame frame = RowsAt(all[0], std::span<const float>(rows), kWidth, pool.get());
   EXPECT_TRUE(std::ranges::equal(frame.bytes(), std::as_bytes(std::span(rows))));
 }
