@@ -16,7 +16,7 @@ namespace {
 
 Result<std::unique_ptr<RemoteStore>> ConnectStore(
     const ClusterConfig& config, uint32_t rank,
-    std::function<void(std::vector<ServerWait>)> on_waits = {}, int threads = 1) {
+    std::function<void(std::vector<ServerWait>)> on_waits = {}, const StoreThreads& threads = {}) {
   RemoteStoreOptions options{.servers = {},
                              .cluster_id = config.cluster_id(),
                              .client_name = fmt::format("worker {}", rank),
@@ -27,7 +27,8 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(
                              .request_timeout_name = "timeouts.request",
                              .server_lost_name = "timeouts.server_lost",
                              .on_waits = std::move(on_waits),
-                             .threads = threads,
+                             .threads = threads.copying,
+                             .connections = threads.connections,
                              .shared_memory = config.server_shared_memory};
   for (const Machine& machine : config.machines.Of(Role::kServer)) {
     options.servers.push_back(machine.Address());
@@ -115,7 +116,8 @@ Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
 
 Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
                                                     const WorkerIdentity& identity,
-                                                    const SessionHooks& hooks, int threads) {
+                                                    const SessionHooks& hooks,
+                                                    const StoreThreads& threads) {
   STRATA_ASSIGN(auto workers, LinkedGroup::Join(config, identity.place, identity.job, hooks.links));
   Result<std::unique_ptr<RemoteStore>> store =
       ConnectStore(config, identity.rank, hooks.waits, threads);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -54,8 +55,14 @@ class CtrRun {
           options_.job.file));
     }
     const bool on_cpu = options_.job.device.kind == DeviceKind::kCpu;
+    // By what all ranks know alike, as they need equally many connections.
+    constexpr uint32_t kSamplesOfAConnection = 4096;
+    constexpr uint32_t kConnectionsMax = 4;
+    const uint32_t samples = options_.job.batch_size / identity.world;
+    const uint32_t connections = std::clamp(samples / kSamplesOfAConnection, 1U, kConnectionsMax);
     return OpenClusterSession(*options_.cluster, identity, process_.Hooks(),
-                              StepThreads(on_cpu ? "CPU" : "GPU", options_.threads));
+                              {.copying = StepThreads(on_cpu ? "CPU" : "GPU", options_.threads),
+                               .connections = static_cast<int>(connections)});
   }
 
   Status RunIn(Session& session) {

@@ -69,11 +69,17 @@ Result<std::unique_ptr<Session>> MakeEmbeddedSession(const JobConfig& job);
 // FindIdentity; kInvalid also when neither the list nor cluster.servers names servers.
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);
 
+// What a job's RemoteStoreOptions say of threads.
+struct StoreThreads {
+  int copying = 1;
+  int connections = 1;  // as many on all ranks
+};
+
 // Links up with the other workers, if the list names any, and connects to the servers. A lost
-// worker also ends the waits on the servers, with a status that names it. `threads` copy the rows
-// of large operations.
+// worker also ends the waits on the servers, with a status that names it.
 Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
                                                     const WorkerIdentity& identity,
-                                                    const SessionHooks& hooks, int threads);
+                                                    const SessionHooks& hooks,
+                                                    const StoreThreads& threads);
 
 }  // namespace strata

@@ -46,6 +46,24 @@ TEST(TrainingProcess, TablesAreBitIdenticalBetweenRunsAndNumbersOfServers) {
   }
 }
 
+// The keys of a large batch are divided among connections, whose bytes lanes get in any order.
+TEST(TrainingProcess, SeveralConnectionsOfAWorkerChangeNoBit) {
+  const std::vector<std::string> large = {"train.epochs=4", "train.batch_size=16384"};
+  TempFolder folder;
+  TrainOn(0, 1, large, folder.File("embedded"));
+  TrainOn(2, 1, large, folder.File("servers"));
+  TrainOn(1, 2, large, folder.File("two ranks"));
+  TrainOn(2, 2, large, folder.File("again"));
+  for (const std::string file : {"sparse-1.bin", "dense-1.bin"}) {
+    const std::string embedded = ReadWholeFile(folder.File("embedded") + "/" + file);
+    EXPECT_GT(embedded.size(), 100U);
+    EXPECT_TRUE(embedded == ReadWholeFile(folder.File("servers") + "/" + file)) << file;
+    EXPECT_TRUE(ReadWholeFile(folder.File("two ranks") + "/" + file) ==
+                ReadWholeFile(folder.File("again") + "/" + file))
+        << file;
+  }
+}
+
 // Updates of several workers are under way on several servers when each of them evaluates.
 TEST(TrainingProcess, EvaluationsBetweenStepsChangeNoBitAndTheBestModelIsKept) {
   TempFolder folder;
