@@ -34,6 +34,7 @@ class Frame {
   Frame Part(size_t begin, size_t size) const { return {owner_, bytes_.subspan(begin, size)}; }
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
   size_t size() const { return bytes_.size(); }
 
  private:
@@ -49,6 +50,9 @@ size_t MessageBytes(const Message& message);
 struct Envelope {
   std::string peer;
   Message message;
+  // Of a message that has come: the port has compared the payload with its checksum, while its
+  // bytes were at hand, and they agree.
+  bool is_checked = false;
 };
 
 // One end of the network, owned by one thread.

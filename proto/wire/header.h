@@ -157,11 +157,11 @@ std::optional<Header> PeekHeader(std::span<const std::byte> bytes);
 Message Seal(Header header, Message payload);
 
 // A received message, its header believed and its payload checked: the command's frame count,
-// sizes, checksum.
+// sizes, checksum, unless that `is_checked` already.
 struct Received {
   Header header;
   Message payload;
 };
-Result<Received> Open(Message message);
+Result<Received> Open(Message message, bool is_checked = false);
 
 }  // namespace strata::wire

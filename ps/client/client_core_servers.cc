@@ -142,7 +142,7 @@ void ClientCore::Handle(Envelope envelope, TimeNs now) {
   now_ = now;
   ServerLink* server = FindServer(envelope.peer);
   if (server == nullptr || !aborted_.ok()) return;
-  Result<wire::Received> opened = wire::Open(std::move(envelope.message));
+  Result<wire::Received> opened = wire::Open(std::move(envelope.message), envelope.is_checked);
   if (!opened.ok()) {
     // Damaged replies are asked for again; one in another version will never be understood.
     if (opened.status().code() == StatusCode::kRefused) {

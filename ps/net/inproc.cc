@@ -54,14 +54,16 @@ class InprocLink final : public Link {
     return {};
   }
 
-  std::optional<Message> TryReceive() override {
+  std::optional<Envelope> TryReceive() override {
     if (in_->count == 0) return {};
     const MutexLock lock(in_->mutex);
-    Message message = std::move(in_->messages.front());
+    Envelope envelope;
+    envelope.message = std::move(in_->messages.front());
+    envelope.is_checked = true;  // no byte has moved
     in_->messages.pop_front();
-    in_->bytes -= MessageBytes(message);
+    in_->bytes -= MessageBytes(envelope.message);
     --in_->count;
-    return message;
+    return envelope;
   }
 
   bool Flush() override { return true; }

@@ -17,8 +17,9 @@ class Link {
   // Queues a message; never blocks. kRefused when more bytes would wait than the budget allows (one
   // message is always taken), kLost when the link has ended.
   virtual Status Send(Message message) = 0;
-  // The next message that has come as a whole. One that came before the link ended is still there.
-  virtual std::optional<Message> TryReceive() = 0;
+  // The next message that has come as a whole, without its peer's name. One that came before the
+  // link ended is still there.
+  virtual std::optional<Envelope> TryReceive() = 0;
   // Gives the peer what waits, as far as there is room. False while something still waits.
   virtual bool Flush() = 0;
   // Says to the peer that this side is about to sleep, and is to be woken when something comes or

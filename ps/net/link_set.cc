@@ -87,10 +87,11 @@ std::optional<Envelope> LinkSet::TryReceive() {
     Link& link = *links_[at].link;
     link.Flush();
     const Status ended = link.ended();  // before: what came until then is still handed on
-    std::optional<Message> message = link.TryReceive();
-    if (message) {
+    std::optional<Envelope> envelope = link.TryReceive();
+    if (envelope) {
       next_ = at + 1;
-      return Envelope{links_[at].peer, std::move(*message)};
+      envelope->peer = links_[at].peer;
+      return envelope;
     }
     if (ended.ok()) continue;
     const std::string peer = links_[at].peer;

@@ -243,11 +243,30 @@ bool SharedLink::TakeHead() {
     return false;
   }
   in.body = TakeBlock(in.body_bytes);
+  in.checksum_have = head.sizes[0];
   return true;
 }
 
-Message SharedLink::TakeMessage() {
-  Message message;
+// In pieces, so that the writer can go on meanwhile, and a piece's bytes are still in the cache
+// when its checksum is made.
+void SharedLink::ReadBody() {
+  constexpr size_t kPiece = size_t{512} << 10;
+  Incoming& in = incoming_;
+  for (size_t got = 1; got > 0 && in.body_have < in.body_bytes;) {
+    const size_t most = std::min(kPiece, in.body_bytes - in.body_have);
+    got = reader_->Read(std::span(in.body.get() + in.body_have, most));
+    in.body_have += got;
+    if (in.body_have > in.checksum_have) {
+      checksum_.Add({in.body.get() + in.checksum_have, in.body_have - in.checksum_have});
+      in.checksum_have = in.body_have;
+    }
+    if (reader_->Release()) WakePeer();
+  }
+}
+
+Envelope SharedLink::TakeMessage() {
+  Envelope envelope;
+  Message& message = envelope.message;
   size_t offset = 0;
   for (size_t i = 0; i < incoming_.head.frames; ++i) {
     const size_t size = incoming_.head.sizes[i];
@@ -255,27 +274,22 @@ Message SharedLink::TakeMessage() {
     offset += size;
   }
   incoming_ = {};
-  return message;
+  const Result<wire::Header> header = wire::DecodeHeader(message.front().bytes());
+  envelope.is_checked = header.ok() && header->body_checksum == checksum_.Sum();
+  checksum_.Restart();
+  return envelope;
 }
 
-std::optional<Message> SharedLink::TryReceive() {
+std::optional<Envelope> SharedLink::TryReceive() {
   if (!ready() || ended_.code() == StatusCode::kCorrupt) return {};
-  std::optional<Message> message;
+  std::optional<Envelope> envelope;
   if (TakeHead()) {
-    Incoming& in = incoming_;
-    // In pieces, so that the writer can go on meanwhile.
-    for (size_t got = 1; got > 0 && in.body_have < in.body_bytes;) {
-      constexpr size_t kPiece = size_t{512} << 10;
-      const size_t most = std::min(kPiece, in.body_bytes - in.body_have);
-      got = reader_->Read(std::span(in.body.get() + in.body_have, most));
-      in.body_have += got;
-      if (reader_->Release()) WakePeer();
-    }
-    if (in.body_have == in.body_bytes) message = TakeMessage();
+    ReadBody();
+    if (incoming_.body_have == incoming_.body_bytes) envelope = TakeMessage();
   }
   if (reader_->Release()) WakePeer();
   if (reader_->broken()) End(Corrupt("the writer's index in shared memory cannot be"));
-  return message;
+  return envelope;
 }
 
 bool SharedLink::BeginSleep() {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 
+#include "proto/wire/body_checksum.h"
 #include "proto/wire/header.h"
 #include "ps/net/link.h"
 #include "ps/net/shared_memory.h"
@@ -40,7 +41,7 @@ class SharedLink final : public Link {
   bool ready() const { return memory_ != nullptr; }
 
   Status Send(Message message) override;
-  std::optional<Message> TryReceive() override;
+  std::optional<Envelope> TryReceive() override;
   bool Flush() override;
   bool BeginSleep() override;
   void EndSleep() override;
@@ -70,6 +71,7 @@ class SharedLink final : public Link {
     std::shared_ptr<std::byte[]> body;
     size_t body_bytes = 0;
     size_t body_have = 0;
+    size_t checksum_have = 0;  // of these, those that checksum_ has, and the header
   };
 
   SharedLink(OwnedFd socket, size_t queue_bytes_max)
@@ -79,7 +81,8 @@ class SharedLink final : public Link {
   void WakePeer();
   bool WriteFront();
   bool TakeHead();
-  Message TakeMessage();
+  void ReadBody();
+  Envelope TakeMessage();
   void End(Status status);
 
   OwnedFd socket_;
@@ -92,6 +95,7 @@ class SharedLink final : public Link {
   size_t waiting_bytes_ = 0;
   Outgoing outgoing_;
   Incoming incoming_;
+  wire::BodyChecksum checksum_;  // of what is being read
   Status ended_;
 };
 

@@ -80,7 +80,7 @@ void Lane::Refuse(const Envelope& in, const Status& reason, TimeNs now,
 std::optional<Request> Lane::Read(Envelope in, TimeNs arrived, TimeNs now) {
   // Kept for the reply to a message whose header makes sense and whose payload does not.
   const Frame first = in.message.empty() ? Frame() : in.message.front();
-  Result<wire::Received> received = wire::Open(std::move(in.message));
+  Result<wire::Received> received = wire::Open(std::move(in.message), in.is_checked);
   if (!received.ok()) {
     state_.metrics.malformed.Add();
     const wire::Header header = wire::PeekHeader(first.bytes()).value_or(wire::Header{});

@@ -91,18 +91,22 @@ class SharedLinkOfAStranger : public testing::Test {
       return stranger_.Closed();
     }));
   }
-  // Others are served.
-  void ExpectServing() {
+  std::string Tcp() const { return "tcp://127.0.0.1:" + std::to_string(lane_->port()); }
+  std::unique_ptr<ClientPort> HonestClient() {
     auto client = ClientPort::Create(context_, {}).value();
-    const std::string tcp = "tcp://127.0.0.1:" + std::to_string(lane_->port());
-    const std::vector<ClientPort::Lane> lanes = {{tcp, lane_->shared_endpoint()}};
+    const std::vector<ClientPort::Lane> lanes = {{Tcp(), lane_->shared_endpoint()}};
     client->ShareMemory("server", lanes);
     EXPECT_TRUE(WaitUntil([&] {
       EXPECT_FALSE(Receive().has_value());
       EXPECT_FALSE(client->Receive(RealClock().Now() + kMillisecond)->has_value());
-      return client->RouteOf(tcp) == lane_->shared_endpoint();
+      return client->RouteOf(Tcp()) == lane_->shared_endpoint();
     }));
-    ASSERT_TRUE(client->Send({tcp, {Frame::Copy(std::as_bytes(std::span("hello")))}}).ok());
+    return client;
+  }
+  // Others are served.
+  void ExpectServing() {
+    const auto client = HonestClient();
+    ASSERT_TRUE(client->Send({Tcp(), {Frame::Copy(std::as_bytes(std::span("hello")))}}).ok());
     EXPECT_TRUE(WaitUntil([&] { return Receive().has_value(); }));
   }
 
@@ -121,6 +125,34 @@ TEST_F(SharedLinkOfAStranger, AMessageByTheRulesIsTaken) {
   ASSERT_TRUE(WaitUntil([&] { return (got = Receive()).has_value(); }));
   ASSERT_EQ(got->message.size(), 2U);
   EXPECT_EQ(static_cast<uint8_t>(got->message[1].bytes()[0]), 78);
+}
+
+// The payload is larger than the ring and than the pieces that it is read in.
+TEST_F(SharedLinkOfAStranger, TheChecksumIsComparedWhileAMessageIsRead) {
+  const auto client = HonestClient();
+  std::vector<std::byte> rows(5'000'001);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::byte>(Mix64(i));
+  const Frame keys = Frame::Copy(std::as_bytes(std::span("16 bytes of keys")).first(16));
+  for (const bool damaged : {false, true, false}) {
+    SCOPED_TRACE(damaged);
+    wire::Header header;
+    header.command = wire::Command::kPush;
+    Message message = wire::Seal(header, {keys, Frame::Copy(rows)});
+    if (damaged) {
+      std::vector<std::byte> other = rows;
+      other.back() ^= std::byte{1};
+      message[2] = Frame::Own(std::move(other));
+    }
+    ASSERT_TRUE(client->Send({Tcp(), std::move(message)}).ok());
+    std::optional<Envelope> got;
+    ASSERT_TRUE(WaitUntil([&] {
+      EXPECT_FALSE(client->Receive(RealClock().Now() + kMillisecond)->has_value());
+      return (got = Receive()).has_value();
+    }));
+    EXPECT_EQ(got->is_checked, !damaged);
+    const auto opened = wire::Open(got->message, got->is_checked);
+    EXPECT_EQ(opened.status().code(), damaged ? StatusCode::kCorrupt : StatusCode::kOk);
+  }
 }
 
 TEST_F(SharedLinkOfAStranger, WrongHeadsEndTheLink) {
