@@ -1,7 +1,10 @@
 #include "base/large_blocks.h"
 
+#include <atomic>
 #include <bit>
+#include <functional>
 #include <map>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -33,14 +36,19 @@ class KeptBlocks {
     bytes_ -= room;
     return block;
   }
-  void Keep(size_t room, Block block) {
+  // Without memory for its place in the list the block goes back to the system.
+  void Keep(size_t room, Block block) noexcept {
     const MutexLock lock(mutex_);
     if (bytes_ + room > kLargeBlocksKept) {  // of sizes that nobody asks for any more
       free_.clear();
       bytes_ = 0;
     }
-    free_[room].push_back(std::move(block));
-    bytes_ += room;
+    try {
+      free_[room].push_back(std::move(block));
+      bytes_ += room;
+    } catch (const std::bad_alloc&) {
+      return;
+    }
   }
   size_t bytes() {
     const MutexLock lock(mutex_);
@@ -59,12 +67,25 @@ KeptBlocks& Kept() {
   return *kept;
 }
 
+using BlockSource = std::function<std::shared_ptr<std::byte[]>(size_t)>;
+
+// Once set it stays, as threads may be using it.
+std::atomic<const BlockSource*> block_source = nullptr;
+
 }  // namespace
+
+void SetBlockSource(std::function<std::shared_ptr<std::byte[]>(size_t)> source) {
+  auto made = std::make_unique<const BlockSource>(std::move(source));
+  const BlockSource* none = nullptr;
+  if (block_source.compare_exchange_strong(none, made.get())) (void)made.release();
+}
 
 size_t KeptBlockBytes() { return Kept().bytes(); }
 
 std::shared_ptr<std::byte[]> TakeBlock(size_t bytes) {
   if (bytes < kSmall) return std::make_shared_for_overwrite<std::byte[]>(bytes);
+  const BlockSource* const source = block_source.load();
+  if (source != nullptr) return (*source)(bytes);
   const size_t room = RoomFor(bytes);
   Block block = Kept().Take(room);
   if (block == nullptr) block = std::make_unique_for_overwrite<std::byte[]>(room);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 namespace strata {
@@ -14,7 +15,11 @@ inline constexpr size_t kLargeBlocksKept = size_t{128} << 20;
 // Thread-safe. std::bad_alloc: there is no memory.
 std::shared_ptr<std::byte[]> TakeBlock(size_t bytes);
 
-// Returns how many bytes are kept now. Thread-safe.
+// Blocks of a megabyte and more come from `source` from now on, which keeps what is given back: of
+// a process whose GPUs copy from them. A second call has no effect. Thread-safe.
+void SetBlockSource(std::function<std::shared_ptr<std::byte[]>(size_t)> source);
+
+// Returns how many bytes are kept now, other than by a source. Thread-safe.
 size_t KeptBlockBytes();
 
 }  // namespace strata

@@ -153,11 +153,16 @@ Result<RowsIn> RowsOf(const LocalTable& table, const Request& request) {
   }
   const Frame& frame = request.payload[1];
   STRATA_TRY(wire::CheckRows(frame, request.header.count, request.header.width));
-  RowsIn rows;
-  rows.elements = frame.size() / sizeof(float);
-  rows.memory = table.RoomForRows(rows.elements);
-  if (rows.elements != 0) memcpy(rows.memory.get(), frame.bytes().data(), frame.size());
-  return rows;
+  const size_t elements = frame.size() / sizeof(float);
+  if (elements == 0) return RowsIn{};
+  const auto* const values = reinterpret_cast<const float*>(frame.bytes().data());
+  const bool aligned = reinterpret_cast<uintptr_t>(values) % alignof(float) == 0;
+  if (aligned && table.ReadsInPlace({values, elements})) {
+    return RowsIn{{frame.owner(), values}, elements};
+  }
+  const std::shared_ptr<float[]> copy = table.RoomForRows(elements);
+  memcpy(copy.get(), values, frame.size());
+  return RowsIn{copy, elements};
 }
 
 SyncMember MemberOf(const Request& request) {

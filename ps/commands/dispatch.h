@@ -49,8 +49,8 @@ void AnswerEnded(LaneState& lane, StepBarrier::Ended ended);
 Status CheckKeyCount(const LaneState& lane, size_t keys);
 // The keys of a pull, push, put or erase: decoded, and all of them this lane's.
 Result<std::vector<Key>> OwnedKeys(const LaneState& lane, const Request& request);
-// The rows of a push or put, in the table's RoomForRows: kInvalid unless their width is the table's
-// dimension.
+// The rows of a push or put, where they came or in the table's RoomForRows: kInvalid unless their
+// width is the table's dimension.
 Result<RowsIn> RowsOf(const LocalTable& table, const Request& request);
 // A synchronous request's claim.
 SyncMember MemberOf(const Request& request);

@@ -28,9 +28,9 @@ struct ReplyTo {
   wire::Header request;
 };
 
-// Rows that a request brought, in memory of the table's choice.
+// Rows that a request brought, where it came or in memory of the table's choice.
 struct RowsIn {
-  std::shared_ptr<float[]> memory = {};
+  std::shared_ptr<const float[]> memory = {};
   size_t elements = 0;
   std::span<const float> span() const { return {memory.get(), elements}; }
 };
@@ -52,8 +52,9 @@ struct ParkedPush {
   TimeNs deadline = kNever;
   // That it holds, with room for all attempts.
   size_t bytes() const {
+    constexpr size_t kCopiesOfKeys = 2;  // they may lie beside the gradients too
     return sizeof(ParkedPush) + kParkedAttemptsMax * sizeof(ReplyTo) + kParkedExtraBytes +
-           (keys.size() + (then ? then->size() : 0)) * sizeof(Key) +
+           kCopiesOfKeys * (keys.size() + (then ? then->size() : 0)) * sizeof(Key) +
            gradients.elements * sizeof(float);
   }
 };

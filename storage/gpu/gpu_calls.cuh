@@ -35,11 +35,14 @@ inline void Wait(const Exec& exec) {
   Must(FromCuda(cudaStreamSynchronize(StreamOf(exec)), "the GPU"));
 }
 
-inline bool IsOnGpu(const void* memory) {
+inline cudaMemoryType WhereIs(const void* memory) {
   cudaPointerAttributes where = {};
   Must(FromCuda(cudaPointerGetAttributes(&where, memory), "asking where memory is"));
-  return where.type == cudaMemoryTypeDevice;
+  return where.type;
 }
+inline bool IsOnGpu(const void* memory) { return WhereIs(memory) == cudaMemoryTypeDevice; }
+// Whether the GPU copies from it at the speed of the link.
+inline bool IsPinned(const void* memory) { return WhereIs(memory) == cudaMemoryTypeHost; }
 
 // An event of the calling thread's GPU, which tells no times.
 inline Result<cudaEvent_t> MakeEvent() {

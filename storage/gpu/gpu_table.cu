@@ -132,6 +132,11 @@ void GpuTable::BringAside(const RowList& list) {
   KeepAside(std::move(page));
 }
 
+bool GpuTable::ReadsInPlace(std::span<const float> rows) const {
+  const DeviceScope scope(exec_.ordinal);
+  return IsPinned(rows.data());
+}
+
 Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   STRATA_TRY(CheckBatch(keys.size()));
   if (map_ == nullptr || keys.empty()) {

@@ -36,6 +36,7 @@ class GpuTable : public LocalTable {
   std::shared_ptr<float[]> RoomForRows(size_t elements) const override {
     return host_->Take(elements);
   }
+  bool ReadsInPlace(std::span<const float> rows) const override;
   Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/human_text.h"
+#include "base/large_blocks.h"
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/gpu_table.h"
@@ -87,6 +88,11 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
     tables->left_.push_back({ordinal, left});
     tables->name_ += fmt::format("{}{}", ordinal == first ? "cuda:" : ",", ordinal);
   }
+  // Rows of large messages go up from where they came.
+  SetBlockSource([host = tables->host_](size_t bytes) {
+    const std::shared_ptr<float[]> taken = host->Take((bytes + sizeof(float) - 1) / sizeof(float));
+    return std::shared_ptr<std::byte[]>(taken, reinterpret_cast<std::byte*>(taken.get()));
+  });
   return Result<std::unique_ptr<GpuTables>>(std::move(tables));
 }
 

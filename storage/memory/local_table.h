@@ -72,6 +72,9 @@ class LocalTable : public CheckpointedTable {
     return std::make_shared_for_overwrite<float[]>(elements);
   }
 
+  // Whether an update or assign reads these rows where they lie as fast as from RoomForRows.
+  virtual bool ReadsInPlace(std::span<const float> /*rows*/) const { return true; }
+
   // Gradients of equal keys are summed in the order of (part, position), then the rule runs once a
   // key at time `step`. kRefused when the rows to make do not fit the byte budget.
   virtual Status PrepareUpdate(std::span<const GradientPart> parts) = 0;

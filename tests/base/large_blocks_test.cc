@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/allocations.h"
+
 namespace strata {
 namespace {
 
@@ -50,6 +52,17 @@ TEST(LargeBlocks, ComeAndGoOnSeveralThreads) {
       }
     });
   }
+}
+
+TEST(LargeBlocks, GoToTheSystemWhenThereIsNoMemoryToKeepThem) {
+  auto block = TakeBlock(77 * kMiB);
+  const size_t kept = KeptBlockBytes();
+  test::FailAllocation(0);
+  block.reset();
+  EXPECT_TRUE(test::AllocationsWork());
+  EXPECT_LE(KeptBlockBytes(), kept);
+  TakeBlock(77 * kMiB).reset();
+  EXPECT_GE(KeptBlockBytes(), 77 * kMiB);
 }
 
 TEST(LargeBlocks, SmallOnesAreOrdinaryMemory) {

@@ -1,5 +1,6 @@
 // The GPUs of a server: what they are asked for, and what happens when one fails.
 #include "base/human_text.h"
+#include "base/large_blocks.h"
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/gpu_tables.h"
 #include "storage/gpu/pinned_pool.h"
@@ -28,6 +29,16 @@ TEST_F(GpuTablesTest, TellsWhatItTook) {
   const std::string plan = (*tables)->plan()[0];
   EXPECT_NE(plan.find("1.0 GiB taken for rows"), std::string::npos) << plan;
   EXPECT_EQ(plan.find("leaves more"), std::string::npos) << plan;
+}
+
+TEST_F(GpuTablesTest, ReadsRowsOfLargeMessagesWhereTheyCame) {
+  const auto tables = GpuTables::Open({.ordinal = 0, .memory_bytes = kMemory});
+  ASSERT_TRUE(tables.ok()) << tables.status().ToString();
+  const auto table = (*tables)->Make(Spec(), 0);
+  const auto message = TakeBlock(size_t{2} << 20);
+  EXPECT_TRUE(table->ReadsInPlace({reinterpret_cast<const float*>(message.get()), 100}));
+  const std::vector<float> elsewhere(100);
+  EXPECT_FALSE(table->ReadsInPlace(elsewhere));
 }
 
 TEST_F(GpuTablesTest, SaysThatItLeavesLittle) {
