@@ -149,7 +149,7 @@ Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(keys_.ReserveFor<Key>(keys.size()));
   STRATA_TRY(ReserveOut(out.size()));
-  CopyUp(exec_, keys, keys_.as<Key>());
+  StageKeys(keys, 0);
   auto* hits = &counters_.as<Counters>()->hits;
   Clear(exec_, hits, sizeof *hits);
   LookUpBatch(exec_, GroupOf(keys.size()), keys_.as<Key>(), out_.as<float>(), hits);
