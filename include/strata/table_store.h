@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -84,6 +85,9 @@ struct TablePart {
   ScanPage* page = nullptr;     // scan
   TableStats* stats = nullptr;  // stats
   std::span<const Key> then{};  // update-lookup: the keys looked up; out.size() is theirs x dim
+  // Whether `keys` and `then` are each in key order (strata/key_order.h): a cluster's store then
+  // need not divide them, and servers refuse what is not.
+  bool in_key_order = false;
 };
 
 // Synchronous training (staleness 0): ranks 0 to world - 1 of a group take steps first_step,
@@ -111,6 +115,9 @@ struct Operation {
       {};                    // of a lookup, update or update-lookup in synchronous training
   TimeNs deadline = kNever;  // Now() + a duration (strata/time.h); kDeadlineExceeded after it
   AckLevel ack = AckLevel::kDefault;
+  // Of what the parts' spans show. With an owner the store need not copy it, and may hold on to it
+  // for a while after the completion has run.
+  std::shared_ptr<const void> owner = {};
 };
 
 struct LaneStatus {

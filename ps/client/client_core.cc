@@ -294,7 +294,7 @@ void ClientCore::SendHints(const Operation& operation, TimeNs now) {
   for (const TablePart& part : operation.parts) {
     const uint32_t table = wire::ShortId(static_cast<uint64_t>(part.table));
     if (!hints_.OfUse(table)) continue;
-    const auto split = client::SplitByLane(part.keys, map_, options_.share, options_.threads);
+    const auto split = client::SplitKeys(part, part.keys, map_, options_.share, options_.threads);
     const auto lanes = static_cast<uint16_t>(split.size());
     for (uint16_t lane = 0; lane < lanes; ++lane) {
       const ServerLink& server = servers_[map_.lanes[lane].server];
@@ -313,7 +313,8 @@ void ClientCore::SendHints(const Operation& operation, TimeNs now) {
       hints_.NoteSent(lane, header.request_id, now);
       outgoing_.push_back(
           {server.LaneEndpoint(map_.lanes[lane].lane),
-           wire::Seal(header, {client::RowsAt(positions, part.keys, 1, options_.threads)})});
+           wire::Seal(header, {client::RowsAt(positions, part.keys, 1, operation.owner,
+                                              options_.threads)})});
     }
   }
 }

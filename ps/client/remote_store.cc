@@ -154,7 +154,8 @@ RemoteStore::~RemoteStore() = default;
 
 Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptions& options) {
   STRATA_TRY(CheckServers(options));
-  const auto count = static_cast<uint32_t>(std::max(options.connections, 1));
+  const auto count = static_cast<uint32_t>(options.connections);
+  STRATA_CHECK(count == 1 || count == 2 || count == kKeyQuarters);
   const auto waits =
       options.on_waits ? std::make_shared<JoinedWaits>(count, options.on_waits) : nullptr;
   auto impl = std::make_unique<Impl>();

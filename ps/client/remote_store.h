@@ -40,9 +40,10 @@ struct RemoteStoreOptions {
   size_t lane_bytes_in_flight = size_t{32} << 20;  // flow control: the rest waits in the client
   // So many threads copy the keys and rows of large operations; the store's own are among them.
   int threads = 1;
-  // A client of the servers and a thread each, among which keys are divided: for steps of many
-  // keys, whose bytes one thread cannot check and copy fast enough. A lane then works on the keys
-  // of one while those of the next are on their way. All ranks of a SyncGroup need as many.
+  // 1, 2 or 4, each a client of the servers with a thread, among which keys are divided: for steps
+  // of many keys, whose bytes one thread cannot check and copy fast enough. A lane then works on
+  // the keys of one while those of the next are on their way. All ranks of a SyncGroup need as
+  // many.
   int connections = 1;
   // Share memory with the servers of this host that offer it; false: tcp to all of them.
   bool shared_memory = true;

@@ -112,8 +112,8 @@ class Builder {
 
   // Nothing of it is split further: what is looked up has to see all that is pushed.
   Status AddUpdateLookup(size_t index, const TablePart& part) {
-    auto lanes = SplitByLane(part.keys, map_, share_, threads_);
-    auto then = SplitByLane(part.then, map_, share_, threads_);
+    auto lanes = SplitKeys(part, part.keys, map_, share_, threads_);
+    auto then = SplitKeys(part, part.then, map_, share_, threads_);
     const size_t row_bytes = sizeof(float) * WidthOf(part);
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       const size_t out_bytes = then[lane].size() * row_bytes;
@@ -142,7 +142,7 @@ class Builder {
     const size_t keys_hard_max = std::min(kBodyBytesMax / key_bytes, wire::kKeysMax);
     const size_t keys_max =
         whole ? keys_hard_max : std::clamp<size_t>(chunk_bytes_ / key_bytes, 1, keys_hard_max);
-    auto lanes = SplitByLane(part.keys, map_, share_, threads_);
+    auto lanes = SplitKeys(part, part.keys, map_, share_, threads_);
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       const bool first_of_empty = part.keys.empty() && lane == 0;
       if (lanes[lane].empty() && !whole && !first_of_empty) continue;
@@ -274,13 +274,15 @@ Message BuildPayload(const Request& request, WorkPool* threads) {
   const bool brings_rows =
       command == Command::kPush || command == Command::kPushPull || command == Command::kPut;
   if (command != Command::kPull && command != Command::kErase && !brings_rows) return payload;
-  const TablePart& part = request.call->operation.parts[request.part];
-  payload.push_back(RowsAt(request.positions, part.keys, 1, threads));
+  const Operation& operation = request.call->operation;
+  const TablePart& part = operation.parts[request.part];
+  const auto& owner = operation.owner;
+  payload.push_back(RowsAt(request.positions, part.keys, 1, owner, threads));
   if (brings_rows) {
-    payload.push_back(RowsAt(request.positions, part.in, request.header.width, threads));
+    payload.push_back(RowsAt(request.positions, part.in, request.header.width, owner, threads));
   }
   if (command == Command::kPushPull) {
-    payload.push_back(RowsAt(request.then, part.then, 1, threads));
+    payload.push_back(RowsAt(request.then, part.then, 1, owner, threads));
   }
   return payload;
 }

@@ -29,7 +29,7 @@ Result<std::vector<std::shared_ptr<Request>>> BuildRequests(const std::shared_pt
                                                             KeyShare share, size_t chunk_bytes,
                                                             WorkPool* threads);
 
-// Keys and rows, copied out of the caller's spans.
+// Keys and rows, copied out of the caller's spans where those have no owner.
 Message BuildPayload(const Request& request, WorkPool* threads);
 
 // Checks an OK reply's shape and writes what it brings into the call. kInvalid names what is wrong.

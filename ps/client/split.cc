@@ -21,10 +21,13 @@ constexpr size_t kRunKeys = size_t{1} << 14;
 // side from `at` on.
 template <typename Copy>
 void ForEachRun(std::span<const uint32_t> positions, WorkPool* threads, const Copy& copy) {
-  const bool together = SideBySide(positions);
   RunPieces(threads, positions.size(), kRunKeys, [&](size_t begin, size_t end) {
-    if (together) return copy(begin, size_t{positions[begin]}, end - begin);
-    for (size_t i = begin; i < end; ++i) copy(i, size_t{positions[i]}, size_t{1});
+    for (size_t i = begin; i < end;) {
+      size_t next = i + 1;
+      while (next < end && positions[next] == positions[next - 1] + 1) ++next;
+      copy(i, size_t{positions[i]}, next - i);
+      i = next;
+    }
   });
 }
 
@@ -87,9 +90,37 @@ std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys, const 
   return lanes;
 }
 
+std::vector<std::vector<uint32_t>> SplitInOrder(std::span<const Key> keys,
+                                                const wire::ShardMap& map, KeyShare share) {
+  static_assert(kShardsOfQuarter == wire::kShards);
+  const auto begin_of = [&](uint32_t group) {
+    return std::ranges::partition_point(keys, [&](Key key) { return KeyGroup(key) < group; }) -
+           keys.begin();
+  };
+  std::vector<std::vector<uint32_t>> lanes(map.lanes.size());
+  for (uint32_t quarter = share.first_quarter(); quarter < share.end_quarter(); ++quarter) {
+    const uint32_t group = quarter * wire::kShards;
+    auto at = static_cast<uint32_t>(begin_of(group));
+    for (uint32_t shard = 0; shard < wire::kShards;) {
+      const uint16_t owner = map.owner[shard];
+      while (shard < wire::kShards && map.owner[shard] == owner) ++shard;
+      const auto end = static_cast<uint32_t>(begin_of(group + shard));
+      std::vector<uint32_t>& lane = lanes[owner];
+      const size_t before = lane.size();
+      lane.resize(before + end - at);
+      std::iota(lane.begin() + static_cast<ptrdiff_t>(before), lane.end(), at);
+      at = end;
+    }
+  }
+  return lanes;
+}
+
 Frame CopyRows(std::span<const uint32_t> positions, std::span<const std::byte> all,
-               size_t row_bytes, WorkPool* threads) {
+               size_t row_bytes, const std::shared_ptr<const void>& owner, WorkPool* threads) {
   const size_t bytes = positions.size() * row_bytes;
+  if (owner != nullptr && SideBySide(positions)) {
+    return {owner, all.subspan(positions.front() * row_bytes, bytes)};
+  }
   std::shared_ptr<std::byte[]> block = TakeBlock(bytes);
   std::byte* const to = block.get();
   ForEachRun(positions, threads, [&](size_t i, size_t at, size_t count) {

@@ -18,8 +18,8 @@ struct PendingGroup {
   Status failure STRATA_GUARDED_BY(mutex);
 };
 
-// Holds on to whatever owns the operation's spans until the store is done with them, so that a
-// caller may give up on an operation at any time without waiting. One thread at a time.
+// Holds on to whatever owns the operation's spans until the store is done with them, and so does
+// the operation. So a caller may give up on one at any time without waiting. One thread at a time.
 class Pending {
  public:
   explicit Pending(std::shared_ptr<PendingGroup> group = std::make_shared<PendingGroup>())
@@ -27,6 +27,7 @@ class Pending {
 
   void Submit(TableStore& store, Operation operation, std::shared_ptr<const void> owner) {
     outcome_ = std::make_shared<std::optional<Status>>();
+    operation.owner = owner;
     store.Submit(std::move(operation),
                  [group = group_, status = outcome_, owner = std::move(owner)](Outcome outcome) {
                    const MutexLock lock(group->mutex);

@@ -30,7 +30,8 @@ Status Scorer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
     lookup.parts.push_back(
         {.table = tables_[table],
          .keys = fresh.unique.of_table(table),
-         .out = RowsOfTable(graph, fresh.unique, table, std::span<float>(fresh.rows))});
+         .out = RowsOfTable(graph, fresh.unique, table, std::span<float>(fresh.rows)),
+         .in_key_order = true});
   }
   lookup_.Submit(store_, std::move(lookup), *part);
   return {};

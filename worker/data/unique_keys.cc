@@ -9,8 +9,9 @@ namespace strata {
 namespace {
 
 constexpr size_t kPartKeys = size_t{1} << 13;  // of a part, by and large
-constexpr int kPartBitsMax = 9;                // of how many parts there are
-constexpr size_t kRunKeys = size_t{1} << 15;   // that a thread takes at a time
+constexpr int kGroupBits = std::bit_width(kKeyGroups - 1);
+constexpr int kPartBitsMax = 9;               // of how many parts there are
+constexpr size_t kRunKeys = size_t{1} << 15;  // that a thread takes at a time
 
 size_t CountKeys(const Batch& batch, size_t first_slot, size_t slots) {
   if (slots == batch.slots) return batch.keys.size();
@@ -49,7 +50,6 @@ void UniqueFinder::Find(const Batch& batch, std::span<const uint32_t> table_slot
   unique->keys.clear();
   unique->begins.assign(1, 0);
   unique->index.resize(batch.keys.size());
-  first_.resize(batch.keys.size());
   passed_.clear();
   passed_before_ = 0;
   size_t first_slot = 0;
@@ -68,14 +68,21 @@ uint64_t UniqueFinder::passed() const {
 void UniqueFinder::FindOfTable(const TableKeys& of, UniqueKeys* unique) {
   Plan(of);
   Deal(of);
+  groups_.assign(kKeyGroups, 0);
   Run(parts_, [&](size_t part) { FindOfPart(part); });
-  Number(of, unique);
+  uint32_t distinct = 0;
+  for (uint32_t& group : groups_) distinct += std::exchange(group, distinct);
+  const size_t begin = unique->keys.size();
+  unique->keys.resize(begin + distinct);
+  Run(parts_, [&](size_t part) {
+    NumberPart(part, std::span(unique->keys).subspan(begin), unique->index);
+  });
 }
 
 void UniqueFinder::Plan(const TableKeys& of) {
   const int bits = std::min(static_cast<int>(std::bit_width(of.count / kPartKeys)), kPartBitsMax);
   parts_ = size_t{1} << bits;
-  part_shift_ = 64 - bits;
+  part_shift_ = kGroupBits - bits;
   runs_ = std::clamp<size_t>(of.count / kRunKeys, 1, std::max<size_t>(of.batch.samples, 1));
   run_samples_ = (of.batch.samples + runs_ - 1) / runs_;
 }
@@ -101,6 +108,7 @@ void UniqueFinder::Deal(const TableKeys& of) {
   }
   begins_[parts_] = next;
   entries_.resize(next);
+  firsts_.resize(next);
   places_.resize(std::max(places_.size(), place_begins_[parts_]));
   passed_.assign(parts_, 0);
   Run(runs_, [&](size_t run) {
@@ -125,36 +133,27 @@ void UniqueFinder::FindOfPart(size_t part) {
       place = (place + 1) & mask;
       ++passed;
     }
-    if (places[place] == 0) places[place] = number + 1;
-    first_[entry.at] = entries_[places[place] - 1].at;
+    if (places[place] == 0) {
+      places[place] = number + 1;
+      ++groups_[KeyGroup(entry.key)];
+    }
+    firsts_[number] = places[place] - 1;
   }
   passed_[part] = passed;
 }
 
-void UniqueFinder::Number(const TableKeys& of, UniqueKeys* unique) {
-  firsts_.assign(runs_, 0);
-  Run(runs_, [&](size_t run) {
-    size_t firsts = 0;
-    ForEachOfRun(of, run, [&](uint32_t at) { firsts += first_[at] == at ? 1 : 0; });
-    firsts_[run] = firsts;
-  });
-  size_t distinct = 0;
-  for (size_t& firsts : firsts_) distinct += std::exchange(firsts, distinct);
-  const size_t begin = unique->keys.size();
-  unique->keys.resize(begin + distinct);
-  Run(runs_, [&](size_t run) {
-    size_t next = firsts_[run];
-    ForEachOfRun(of, run, [&](uint32_t at) {
-      if (first_[at] != at) return;
-      unique->keys[begin + next] = of.batch.keys[at];
-      unique->index[at] = static_cast<uint32_t>(next++);
-    });
-  });
-  Run(runs_, [&](size_t run) {
-    ForEachOfRun(of, run, [&](uint32_t at) {
-      if (first_[at] != at) unique->index[at] = unique->index[first_[at]];
-    });
-  });
+// Those of its groups, each of which lies in one part.
+void UniqueFinder::NumberPart(size_t part, std::span<Key> distinct, std::span<uint32_t> index) {
+  for (uint32_t number = begins_[part]; number < begins_[part + 1]; ++number) {
+    const Entry& entry = entries_[number];
+    if (firsts_[number] != number) {
+      index[entry.at] = index[entries_[firsts_[number]].at];
+      continue;
+    }
+    const uint32_t place = groups_[KeyGroup(entry.key)]++;
+    distinct[place] = entry.key;
+    index[entry.at] = place;
+  }
 }
 
 }  // namespace strata

@@ -9,11 +9,13 @@
 #include "base/seeded_hash.h"
 #include "base/thread/work_pool.h"
 #include "storage/row_schema.h"
+#include "strata/key_order.h"
 #include "worker/data/batch.h"
 
 namespace strata {
 
-// The keys of table after table, each table's in order of first appearance.
+// The keys of table after table, each table's in key order (strata/key_order.h); those of a group
+// are in order of first appearance.
 struct UniqueKeys {
   std::vector<Key> keys;
   std::vector<size_t> begins;   // tables + 1: where those of table t begin
@@ -23,8 +25,8 @@ struct UniqueKeys {
   }
 };
 
-// Deals keys by their hash into parts that fit a core's cache, and finds the distinct ones part by
-// part. Keeps its memory for the next call. One thread at a time.
+// Deals keys by their groups into parts that fit a core's cache, and finds the distinct ones part
+// by part. Keeps its memory for the next call. One thread at a time.
 class UniqueFinder {
  public:
   // `threads` help with large batches, and outlive this; null: the calling thread works alone. The
@@ -55,16 +57,16 @@ class UniqueFinder {
   void Plan(const TableKeys& of);
   void Deal(const TableKeys& of);
   void FindOfPart(size_t part);
-  void Number(const TableKeys& of, UniqueKeys* unique);
+  void NumberPart(size_t part, std::span<Key> distinct, std::span<uint32_t> index);
   // Calls visit(at) with the batch's keys of that run, in their order.
   template <typename Visit>
   void ForEachOfRun(const TableKeys& of, size_t run, const Visit& visit) const;
   template <typename Task>
   void Run(size_t count, const Task& task);
-  size_t PartOf(Key key) const { return parts_ == 1 ? 0 : hash_(key) >> part_shift_; }
+  size_t PartOf(Key key) const { return KeyGroup(key) >> part_shift_; }
 
   WorkPool* const threads_;
-  const SeededHash hash_;
+  const SeededHash hash_;  // within a part, as anybody can choose keys of one group
   // Of the table that is worked on.
   size_t parts_ = 1;  // a power of two
   int part_shift_ = 0;
@@ -75,8 +77,8 @@ class UniqueFinder {
   std::vector<Entry> entries_;        // by part, each part's in the order of the batch
   std::vector<size_t> place_begins_;  // by part, and one more
   std::vector<uint32_t> places_;      // by part: a hash table of its entries' numbers, 0: free
-  std::vector<uint32_t> first_;       // by key of the batch: the first one that is equal
-  std::vector<size_t> firsts_;        // by run: how many, then the number of the first of them
+  std::vector<uint32_t> firsts_;      // by entry: the number of the first one that is equal
+  std::vector<uint32_t> groups_;      // by group: distinct keys, then the number of the next one
   std::vector<uint64_t> passed_;      // by part
   uint64_t passed_before_ = 0;        // of the tables before
 };

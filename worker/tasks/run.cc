@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -59,7 +60,8 @@ class CtrRun {
     constexpr uint32_t kSamplesOfAConnection = 4096;
     constexpr uint32_t kConnectionsMax = 4;
     const uint32_t samples = options_.job.batch_size / identity.world;
-    const uint32_t connections = std::clamp(samples / kSamplesOfAConnection, 1U, kConnectionsMax);
+    const uint32_t connections =
+        std::bit_floor(std::clamp(samples / kSamplesOfAConnection, 1U, kConnectionsMax));
     return OpenClusterSession(*options_.cluster, identity, process_.Hooks(),
                               {.copying = StepThreads(on_cpu ? "CPU" : "GPU", options_.threads),
                                .connections = static_cast<int>(connections)});

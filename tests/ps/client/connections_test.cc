@@ -25,7 +25,7 @@ TableSpec Table(uint32_t dim = kDim) {
   return spec;
 }
 
-// Two clusters, one of whose stores has a connection and the other three, get the same operations.
+// Two clusters, one of whose stores has a connection and the other four, get the same operations.
 class Connections : public testing::TestWithParam<Transport> {
  protected:
   Connections() {
@@ -38,7 +38,7 @@ class Connections : public testing::TestWithParam<Transport> {
 
   std::unique_ptr<RemoteStore> Open(size_t cluster) {
     RemoteStoreOptions options = clusters_[cluster]->Options();
-    options.connections = cluster == 0 ? 1 : 3;
+    options.connections = cluster == 0 ? 1 : 4;
     auto store = RemoteStore::Connect(options);
     EXPECT_TRUE(store.ok()) << store.status().ToString();
     return std::move(*store);

@@ -37,16 +37,53 @@ TEST(ClientSplit, SharesDivideTheKeysOfEachLane) {
   for (Key& key : keys) key = random.Next();
   const auto all = SplitByLane(keys, map, {}, nullptr);
   std::vector<std::vector<uint32_t>> joined(all.size());
-  for (uint32_t share = 0; share < 3; ++share) {
-    const auto lanes = SplitByLane(keys, map, {share, 3}, nullptr);
+  for (uint32_t share = 0; share < 4; ++share) {
+    const auto lanes = SplitByLane(keys, map, {share, 4}, nullptr);
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
-      EXPECT_NEAR(static_cast<double>(lanes[lane].size()), 30'000.0 / 9, 300);
+      EXPECT_NEAR(static_cast<double>(lanes[lane].size()), 30'000.0 / 12, 300);
       EXPECT_TRUE(std::ranges::is_sorted(lanes[lane]));
       joined[lane].insert(joined[lane].end(), lanes[lane].begin(), lanes[lane].end());
     }
   }
   for (std::vector<uint32_t>& lane : joined) std::ranges::sort(lane);
   EXPECT_EQ(joined, all);
+}
+
+TEST(ClientSplit, KeysInOrderAreDividedWithoutALookAtEach) {
+  wire::ShardMap map = wire::MakeShardMap(std::vector<uint16_t>{3}).value();
+  Random random(6);
+  std::vector<Key> keys(20'000);
+  for (Key& key : keys) key = random.Next() % 15'000;
+  std::ranges::stable_sort(keys, {}, KeyGroup);
+  const auto check = [&](std::span<const Key> some) {
+    for (const uint32_t count : {1U, 2U, 4U}) {
+      for (uint32_t index = 0; index < count; ++index) {
+        EXPECT_EQ(SplitInOrder(some, map, {index, count}),
+                  SplitByLane(some, map, {index, count}, nullptr));
+      }
+    }
+  };
+  check(keys);
+  check({});
+  check(std::span(keys).first(1));
+  for (size_t shard = 0; shard < map.owner.size(); shard += 7) map.owner[shard] = 1;
+  check(keys);
+}
+
+TEST(ClientSplit, WhatLiesTogetherAndHasAnOwnerIsNotCopied) {
+  const auto rows = std::make_shared<std::vector<float>>(30);
+  const std::span<const float> all(*rows);
+  const std::vector<uint32_t> together = {2, 3, 4};
+  const std::vector<uint32_t> apart = {2, 4, 5};
+  const Frame shown = RowsAt(together, all, 3, rows, nullptr);
+  EXPECT_EQ(shown.bytes().data(), std::as_bytes(all).data() + 2 * 3 * sizeof(float));
+  EXPECT_EQ(shown.size(), 9 * sizeof(float));
+  EXPECT_EQ(rows.use_count(), 2);
+  for (const Frame& copied :
+       {RowsAt(together, all, 3, nullptr, nullptr), RowsAt(apart, all, 3, rows, nullptr)}) {
+    EXPECT_NE(copied.bytes().data(), shown.bytes().data());
+    EXPECT_EQ(copied.size(), 9 * sizeof(float));
+  }
 }
 
 // Large batches are worked on by several threads, whose pieces end anywhere.
@@ -63,7 +100,7 @@ TEST(ClientSplit, ThreadsChangeNothing) {
   EXPECT_EQ(SplitByLane(keys, map, {}, pool.get()), lanes);
   std::vector<float> back(rows.size());
   for (const std::vector<uint32_t>& lane : lanes) {
-    const Frame frame = RowsAt(lane, std::span<const float>(rows), kWidth, pool.get());
+    const Frame frame = RowsAt(lane, std::span<const float>(rows), kWidth, nullptr, pool.get());
     ASSERT_EQ(frame.size(), lane.size() * kWidth * sizeof(float));
     const auto* const copied = reinterpret_cast<const float*>(frame.bytes().data());
     for (size_t i = 0; i < lane.size(); ++i) {
@@ -76,7 +113,7 @@ TEST(ClientSplit, ThreadsChangeNothing) {
   // Side by side: copied in one go.
   const auto one_lane = wire::MakeShardMap(std::vector<uint16_t>{1}).value();
   const auto all = SplitByLane(keys, one_lane, {}, pool.get());
-  const Frame frame = RowsAt(all[0], std::span<const float>(rows), kWidth, pool.get());
+  const Frame frame = RowsAt(all[0], std::span<const float>(rows), kWidth, nullptr, pool.get());
   EXPECT_TRUE(std::ranges::equal(frame.bytes(), std::as_bytes(std::span(rows))));
 }
 
