@@ -14,14 +14,14 @@ namespace strata {
 
 Trainer::Trainer(const TrainerOptions& options, Network& network, TableStore& store, Group& group)
     : options_(options),
-      finder_(options.threads),
       network_(network),
       store_(store),
       group_(group),
       dense_(network.graph().parameters()),
       dense_state_(StateWidth(options.dense_optimizer, dense_.size())),
       reduced_(dense_.size() + 3),
-      stages_(options.clock) {
+      stages_(options.clock),
+      finder_(options.threads, options.beside) {
   STRATA_CHECK(options_.tables.size() == network.graph().spec().tables.size());
   InitializeParameters(network_.graph(), options_.seed, dense_);
   InitialState(options_.dense_optimizer, dense_state_);
@@ -87,14 +87,26 @@ Status Trainer::SkipToPosition(BatchSource& source) {
   return {};
 }
 
-Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
-  // Most often the store has let go of the part of two steps ago.
-  if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
-  Part& fresh = **part;
-  STRATA_TRY(source.Next(OwnPartSize(), &fresh.batch));
+Status Trainer::BeginPart(BatchSource& source) {
+  std::shared_ptr<Part> part;
+  if (spares_.size() == kSparesMax) {
+    part = std::move(spares_.front());
+    spares_.pop_front();
+  }
+  // The store may still hold on to it.
+  if (part == nullptr || part.use_count() > 1) part = std::make_shared<Part>();
+  STRATA_TRY(source.Next(OwnPartSize(), &part->batch));
   stages_.End(Stage::kData);
-  finder_.Find(fresh.batch, network_.graph().table_slots(), &fresh.unique);
-  GiveRoom(&fresh);
+  finder_.Begin(part->batch, network_.graph().table_slots(), &part->unique);
+  begun_ = std::move(part);
+  return {};
+}
+
+Status Trainer::TakePart(BatchSource& source, std::shared_ptr<Part>* part) {
+  if (begun_ == nullptr) STRATA_TRY(BeginPart(source));
+  *part = std::exchange(begun_, nullptr);
+  STRATA_TRY(finder_.Wait());
+  GiveRoom(part->get());
   stages_.End(Stage::kCompute);
   return {};
 }
@@ -111,12 +123,14 @@ void Trainer::GiveRoom(Part* part) const {
 
 Status Trainer::ReadAhead(BatchSource& source, const Part& part) {
   const size_t wished = std::max<size_t>(options_.hint_batches, 1);
-  while (ahead_.size() < wished && (ahead_.empty() ? part : *ahead_.back()).batch.samples > 0) {
-    std::shared_ptr<Part> read = std::exchange(spare_, nullptr);
-    STRATA_TRY(Read(source, &read));
-    if (options_.hint_batches > 0) SubmitHint(read);
-    ahead_.push_back(std::move(read));
+  const auto is_more = [&] { return (ahead_.empty() ? part : *ahead_.back()).batch.samples > 0; };
+  while (ahead_.size() < wished && is_more()) {
+    std::shared_ptr<Part> next;
+    STRATA_TRY(TakePart(source, &next));
+    if (options_.hint_batches > 0) SubmitHint(next);
+    ahead_.push_back(std::move(next));
   }
+  if (finder_.is_beside() && begun_ == nullptr && is_more()) return BeginPart(source);
   return {};
 }
 
@@ -126,7 +140,8 @@ void Trainer::SubmitLookup(const std::shared_ptr<Part>& part) {
   for (size_t table = 0; table < options_.tables.size(); ++table) {
     lookup.parts.push_back({.table = options_.tables[table],
                             .keys = part->unique.of_table(table),
-                            .out = RowsOf(*part, part->rows, table)});
+                            .out = RowsOf(*part, part->rows, table),
+                            .in_key_order = true});
   }
   lookup_.Submit(store_, std::move(lookup), part);
 }
@@ -138,7 +153,9 @@ void Trainer::SubmitHint(const std::shared_ptr<Part>& part) {
   Operation hint;
   hint.kind = OpKind::kPrefetch;
   for (size_t table = 0; table < options_.tables.size(); ++table) {
-    hint.parts.push_back({.table = options_.tables[table], .keys = part->unique.of_table(table)});
+    hint.parts.push_back({.table = options_.tables[table],
+                          .keys = part->unique.of_table(table),
+                          .in_key_order = true});
   }
   store_.Submit(std::move(hint), [part](const Outcome&) {});
 }
@@ -151,7 +168,8 @@ void Trainer::SubmitUpdate(const std::shared_ptr<Part>& part, const std::shared_
     TablePart& its =
         update.parts.emplace_back(TablePart{.table = options_.tables[table],
                                             .keys = part->unique.of_table(table),
-                                            .in = RowsOf(*part, part->gradients, table)});
+                                            .in = RowsOf(*part, part->gradients, table),
+                                            .in_key_order = true});
     if (!is_fused) continue;
     its.then = next->unique.of_table(table);
     its.out = RowsOf(*next, next->rows, table);
@@ -245,19 +263,23 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
 Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
                            const std::function<Status(const StepReport&)>& on_step) {
   stages_.Start();
+  ahead_.clear();
+  (void)finder_.Wait();  // for a part of an epoch that ended early
+  begun_.reset();
   STRATA_TRY(source.Rewind(epoch));
   if (epoch != epoch_) epoch_steps_ = 0;
   epoch_ = epoch;
   STRATA_TRY(SkipToPosition(source));
-  ahead_.clear();
   std::shared_ptr<Part> part;
-  STRATA_TRY(Read(source, &part));
+  STRATA_TRY(TakePart(source, &part));
   SubmitLookup(part);
   while (true) {
     stages_.End(Stage::kRows);
     STRATA_TRY(ReadAhead(source, *part));
     // A share that is at its end stays there.
     const std::shared_ptr<Part> next = ahead_.empty() ? part : ahead_.front();
+    STRATA_TRY(network_.Prepare({part->batch, part->unique, part->rows, dense_}));
+    stages_.End(Stage::kCompute);
     STRATA_TRY(lookup_.Wait());
     stages_.End(Stage::kRows);
     STRATA_TRY(Compute(*part));
@@ -278,7 +300,8 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
       return update_.Wait();
     }
     if (ahead_.empty()) continue;
-    spare_ = std::exchange(part, next);
+    spares_.push_back(std::exchange(part, next));
+    if (spares_.size() > kSparesMax) spares_.pop_front();
     ahead_.pop_front();
   }
   ++epoch_;

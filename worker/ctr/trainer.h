@@ -23,7 +23,7 @@
 #include "worker/ctr/pending.h"
 #include "worker/ctr/training_run.h"
 #include "worker/data/batch.h"
-#include "worker/data/unique_keys.h"
+#include "worker/data/side_finder.h"
 #include "worker/model/network.h"
 
 namespace strata {
@@ -48,6 +48,9 @@ struct TrainerOptions {
   // Threads that help with distinct keys and gradients; null: the calling one works alone. They
   // change no bits.
   WorkPool* threads = nullptr;
+  // Finds the distinct keys of the part after the next one while a step is computed. Null: the
+  // calling thread finds those of the next one while rows are on their way.
+  SideThread* beside = nullptr;
   // Asked in each step. When it says so on any rank, training ends after that step on all of them.
   std::function<bool()> wants_end = {};
 };
@@ -88,7 +91,10 @@ class Trainer final : public TrainingRun {
 
   size_t OwnPartSize() const;
   Status SkipToPosition(BatchSource& source);
-  Status Read(BatchSource& source, std::shared_ptr<Part>* part);
+  // Reads a part, and begins to find its distinct keys.
+  Status BeginPart(BatchSource& source);
+  // The next part, with all that training takes.
+  Status TakePart(BatchSource& source, std::shared_ptr<Part>* part);
   void GiveRoom(Part* part) const;
   std::span<float> RowsOf(const Part& part, std::span<float> all, size_t table) const {
     return RowsOfTable(network_.graph(), part.unique, table, all);
@@ -108,7 +114,6 @@ class Trainer final : public TrainingRun {
   SyncGroup Mark() const;
 
   TrainerOptions options_;
-  UniqueFinder finder_;
   Network& network_;
   TableStore& store_;
   Group& group_;
@@ -125,7 +130,12 @@ class Trainer final : public TrainingRun {
   StageTimes stages_;
   std::vector<float> logits_;
   std::deque<std::shared_ptr<Part>> ahead_;  // read, not trained yet; an empty one ends the share
-  std::shared_ptr<Part> spare_;              // the last one that was trained
+  // Those that were trained last. The gradients of the last one are still on their way when the
+  // next part is read, and so the one before is used again.
+  static constexpr size_t kSparesMax = 2;
+  std::deque<std::shared_ptr<Part>> spares_;
+  std::shared_ptr<Part> begun_;  // its distinct keys are being found; null: no part's are
+  SideFinder finder_;            // after what it works on
   // A lookup waits for the step before to be closed, which it never is when the update fails.
   std::shared_ptr<PendingGroup> pending_ = std::make_shared<PendingGroup>();
   Pending lookup_{pending_};  // of the next part's rows, most often with the update before

@@ -34,6 +34,7 @@ class GpuNetwork final : public Network {
   const LayerGraph& graph() const override { return graph_; }
   std::string device() const override;
   Status Score(const NetworkInput& input, std::span<float> logits) override;
+  Status Prepare(const NetworkInput& input) override;
   Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
                        const NetworkGradients& gradients) override;
   std::shared_ptr<float[]> TakeMemory(size_t count) override { return pinned_->Take(count); }
@@ -43,6 +44,8 @@ class GpuNetwork final : public Network {
   }
 
  private:
+  // All but the rows, to the GPU.
+  Status Bring(const NetworkInput& input);
   // Batches are computed as if they had at least `samples_min` samples.
   Status Forward(const NetworkInput& input, size_t samples_min,
                  const Regularisation& regularisation);
@@ -53,6 +56,7 @@ class GpuNetwork final : public Network {
   const std::shared_ptr<PinnedPool> pinned_ = PinnedPool::Make();
   GpuBatch batch_;
   std::vector<float> combined_;  // of NetworkKeyWeights
+  bool is_prepared_ = false;     // what Bring brings is there
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
 };
@@ -65,10 +69,29 @@ std::string GpuNetwork::device() const {
 
 Status GpuNetwork::Score(const NetworkInput& input, std::span<float> logits) {
   const DeviceScope device(exec_.ordinal);
+  is_prepared_ = false;
   // A product's rounding may depend on the number of its rows, so that is always the same.
   STRATA_TRY(Forward(input, kScoreBatch, {}));
   backend_.GetLogits(executor_.Value(graph_.output()), logits);
   batch_.End();
+  return {};
+}
+
+Status GpuNetwork::Bring(const NetworkInput& input) {
+  CheckInput(graph_, input);
+  backend_.SetParameters(input.parameters);
+  STRATA_TRY(batch_.Bring(input.batch, NetworkKeyWeights(graph_, input.batch, &combined_),
+                          &input.unique));
+  batch_.Begin();
+  return {};
+}
+
+Status GpuNetwork::Prepare(const NetworkInput& input) {
+  const DeviceScope device(exec_.ordinal);
+  is_prepared_ = false;
+  if (input.batch.samples == 0) return {};
+  STRATA_TRY(Bring(input));
+  is_prepared_ = true;
   return {};
 }
 
@@ -99,11 +122,8 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
 Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
                            const Regularisation& regularisation) {
   const Batch& batch = input.batch;
-  CheckInput(graph_, input);
   const size_t samples = std::max(batch.samples, samples_min);
-  backend_.SetParameters(input.parameters);
-  STRATA_TRY(batch_.Bring(batch, NetworkKeyWeights(graph_, batch, &combined_), &input.unique));
-  batch_.Begin();
+  if (!std::exchange(is_prepared_, false)) STRATA_TRY(Bring(input));
   STRATA_TRY(backend_.SetBatch(batch_, samples));
   STRATA_TRY(backend_.SetRows(input.rows));
   STRATA_TRY(executor_.Begin(samples));

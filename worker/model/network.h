@@ -76,6 +76,10 @@ class Network {
   static constexpr size_t kScoreBatch = 1024;
   virtual Status Score(const NetworkInput& input, std::span<float> logits) = 0;
 
+  // A training pass over `input` follows, and nothing else before it. What does not take the rows,
+  // which need not have come yet, may be done now.
+  virtual Status Prepare(const NetworkInput& /*input*/) { return {}; }
+
   // A training pass: returns the summed loss of the batch, without penalties, and overwrites the
   // gradients of the loss with penalties, summed over samples, divided by nothing.
   virtual Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,

@@ -231,6 +231,10 @@ class TrainTask {
     }
     const int threads = StepThreads(device_, context_.options.threads);
     STRATA_ASSIGN(threads_, WorkPool::Start("step", threads - 1));
+    // On a CPU the network has the processors.
+    if (device_ != "CPU") {
+      STRATA_ASSIGN(beside_, SideThread::Start("find keys"));
+    }
     run_ =
         std::make_unique<Trainer>(TrainerOptions{.seed = job_.seed,
                                                  .batch_size = job_.batch_size,
@@ -245,6 +249,7 @@ class TrainTask {
                                                  .names = names,
                                                  .clock = &context_.clock,
                                                  .threads = threads_.get(),
+                                                 .beside = beside_.get(),
                                                  .wants_end = [this] { return WantsEnd(); }},
                                   network, context_.session.store(), group_);
     return {};
@@ -427,6 +432,7 @@ class TrainTask {
   std::unique_ptr<Checkpointer> checkpointer_;  // of rank 0
   std::optional<ResumedRun> resumed_;
   std::unique_ptr<WorkPool> threads_;          // that help with steps
+  std::unique_ptr<SideThread> beside_;         // TrainerOptions::beside
   std::unique_ptr<GpuTraining> gpu_training_;  // where rows are on a GPU
   std::unique_ptr<TrainingRun> run_;
   uint32_t epoch_ = 0;  // the one under way

@@ -34,7 +34,8 @@ struct Recipe {
   uint32_t epochs = 2;
   uint64_t seed = 1;
   uint32_t hint_batches = 1;
-  uint64_t steps = 0;  // after which the last rank wants the end; 0: never
+  uint64_t steps = 0;   // after which the last rank wants the end; 0: never
+  bool beside = false;  // keys are found beside the training
 };
 
 TableSpec TableOf(const Recipe& recipe) {
@@ -78,6 +79,8 @@ void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSour
   ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
   const bool may_want_end = recipe.steps > 0 && group.rank() + 1 == group.world();
   uint64_t step = 0;
+  std::unique_ptr<SideThread> beside;
+  if (recipe.beside) beside = SideThread::Start("find keys").value();
   Trainer trainer({.seed = recipe.seed,
                    .batch_size = recipe.batch_size,
                    .dropout = 0.1F,
@@ -87,6 +90,7 @@ void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSour
                    .nonce = 12345 + static_cast<uint64_t>(group.rank()),
                    .hint_batches = recipe.hint_batches,
                    .between_steps = {},
+                   .beside = beside.get(),
                    .wants_end = [&] { return ++step == recipe.steps && may_want_end; }},
                   *network, store, group);
   ASSERT_TRUE(trainer.Start().ok());
@@ -294,6 +298,26 @@ TEST(Trainer, TwoRunsAreEqualToTheBit) {
   EXPECT_EQ(first[0].metrics.auc, second[0].metrics.auc);
   recipe.seed = 2;
   EXPECT_NE(TrainWorld(recipe, data, cuts, test)[0].dense, first[0].dense);
+}
+
+// A part more is read ahead, also where shares are uneven and where a run ends within an epoch.
+TEST(Trainer, KeysFoundBesideTheTrainingChangeNoBit) {
+  const auto data = ClickData(1'000, 1);
+  const auto test = ClickData(100, 2);
+  Recipe recipe{.shape = {ModelKind::kDeepFm, 4, {16}, 3, 2}};
+  for (const auto& [hints, steps] : {std::pair{0U, uint64_t{0}}, {1U, 0}, {3U, 0}, {1U, 2}}) {
+    recipe.hint_batches = hints;
+    recipe.steps = steps;
+    const std::vector<size_t> cuts = {0, 300, 1000};
+    recipe.beside = false;
+    const auto plain = TrainWorld(recipe, data, cuts, test);
+    recipe.beside = true;
+    const auto beside = TrainWorld(recipe, data, cuts, test);
+    EXPECT_EQ(beside[0].steps, plain[0].steps);
+    EXPECT_EQ(beside[0].rows, plain[0].rows);
+    EXPECT_EQ(beside[0].dense, plain[0].dense);
+    EXPECT_EQ(beside[0].metrics.auc, plain[0].metrics.auc);
+  }
 }
 
 TEST(Trainer, SharesOfUnequalLengthAreAllUsed) {
