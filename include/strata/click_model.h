@@ -66,7 +66,7 @@ struct ClickTraining {
   uint32_t epochs = 1;
   uint32_t shuffle_rows = 65536;  // the buffer that the next row is drawn from; 0: in their order
   uint64_t seed = 1;
-  int threads = 1;  // that one matrix product may use
+  int threads = 1;  // that work on a step
   // Hears of each step, on the calling thread. Training ends with the error that it returns.
   std::function<Status(const ClickStep&)> stepped = {};
 };

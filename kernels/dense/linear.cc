@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "base/thread/work_pool.h"
 
 namespace strata {
 
 namespace {
+
+constexpr size_t kPieceColumns = 128;  // which a thread sums at a time
 
 template <typename Apply>
 void ForEachElement(const RowShape& shape, const Apply& apply) {
@@ -42,12 +45,14 @@ Status LinearBackward(const Exec& exec, MatMul& matmul, const LinearShape& shape
                          .b_stride = shape.y_stride},
                         x, dy, {}, dw));
   STRATA_CHECK(db.size() == shape.out);
-  std::fill(db.begin(), db.end(), 0.0F);
   const size_t stride = shape.y_stride == 0 ? shape.out : shape.y_stride;
-  for (size_t row = 0; row < shape.batch; ++row) {
-    const float* from = dy.data() + row * stride;
-    for (size_t column = 0; column < shape.out; ++column) db[column] += from[column];
-  }
+  RunPieces(matmul.threads(), shape.out, kPieceColumns, [&](size_t begin, size_t end) {
+    std::fill(db.begin() + begin, db.begin() + end, 0.0F);
+    for (size_t row = 0; row < shape.batch; ++row) {
+      const float* from = dy.data() + row * stride;
+      for (size_t column = begin; column < end; ++column) db[column] += from[column];
+    }
+  });
   if (dx.empty()) return {};
   return matmul.Run(exec,
                     {.m = shape.batch,
@@ -64,7 +69,7 @@ void DropoutForward(const Exec& /*exec*/, const RowShape& shape, float share, ui
   const float scale = 1.0F / (1.0F - share);
   const auto dropped_below = static_cast<uint64_t>(double{share} * 0x1p32);
   ForEachElement(shape, [&](size_t row, size_t column) {
-    const uint64_t random = Mix64(seed ^ Mix64(row * shape.width + column)) >> 32;
+    const uint64_t random = Mix64(seed ^ Mix64((shape.first + row) * shape.width + column)) >> 32;
     float& value = y[row * shape.stride + column];
     value = random < dropped_below ? 0.0F : value * scale;
   });

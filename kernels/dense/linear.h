@@ -37,6 +37,7 @@ struct RowShape {
   size_t rows = 0;
   size_t width = 0;
   size_t stride = 0;
+  size_t first = 0;  // number of the first row
 };
 
 // Drops hidden units while training (N. Srivastava et al., JMLR 2014): each y becomes 0 with

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "base/thread/work_pool.h"
 #include "strata/exec.h"
 #include "strata/status.h"
 
@@ -27,14 +28,17 @@ struct MatMulShape {
   friend auto operator<=>(const MatMulShape&, const MatMulShape&) = default;
 };
 
-// Holds one compiled product for each shape that was asked for. One thread at a time; the same
-// shape, inputs and number of threads give the same bits on the same kind of processor.
+// Holds one compiled product for each shape that was asked for. One thread at a time.
+//
+// The same shape and inputs give the same bits on the same kind of processor. On those with AVX-512
+// the number of threads changes none; on others it may.
 class MatMul {
  public:
-  // `threads` is how many threads of this process one product may use. Several workers share a
-  // host, and OpenMP's threads spin while they wait, so that 1 is right unless a worker is alone.
-  explicit MatMul(int threads);
+  // `threads` help with a product, and outlive this; null: the calling thread works alone.
+  explicit MatMul(WorkPool* threads = nullptr);
   ~MatMul();
+
+  WorkPool* threads() const;
 
   // Spans begin at the first element and end after the last (STRATA_CHECK). An m, k or n of 0 gives
   // zeros or the bias.

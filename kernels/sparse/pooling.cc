@@ -19,7 +19,7 @@ float WeightOf(std::span<const float> key_weights, uint32_t key) {
 }
 
 // to += weight * from. A weight of 1 changes no bit of `from`.
-void AddTimes(float weight, const float* from, size_t count, float* to) {
+void AddTimes(float weight, const float* __restrict from, size_t count, float* __restrict to) {
   for (size_t d = 0; d < count; ++d) to[d] += weight * from[d];
 }
 
@@ -45,7 +45,8 @@ void PoolForward(const Exec& /*exec*/, const PoolShape& shape, std::span<const u
 
 void PoolBackward(const Exec& /*exec*/, const PoolShape& shape, std::span<const uint32_t> offsets,
                   std::span<const uint32_t> index, std::span<const float> dpooled,
-                  std::span<float> row_gradients, std::span<const float> key_weights) {
+                  std::span<float> row_gradients, std::span<const float> key_weights,
+                  const ShareOfRows& share) {
   CheckShape(shape, offsets, dpooled.size());
   STRATA_CHECK(key_weights.empty() || key_weights.size() >= index.size());
   for (size_t i = 0; i < shape.samples; ++i) {
@@ -53,6 +54,7 @@ void PoolBackward(const Exec& /*exec*/, const PoolShape& shape, std::span<const 
       const float* from = dpooled.data() + i * shape.stride + s * shape.dim;
       const size_t bag = shape.bag(i, s);
       for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) {
+        if (!share.Has(index[k])) continue;
         AddTimes(WeightOf(key_weights, k), from, shape.dim,
                  row_gradients.data() + index[k] * shape.row_dim + shape.first);
       }

@@ -36,10 +36,20 @@ void PoolForward(const Exec& exec, const PoolShape& shape, std::span<const uint3
                  std::span<const uint32_t> index, std::span<const float> rows,
                  std::span<float> pooled, std::span<const float> key_weights = {});
 
-// row_gradients[index] += key_weight * gradient of its slot's vector, in sample order. There is no
-// gradient of the weights, which are data.
+// A share of the rows. Threads that take one each write no row of another thread. Rows that are far
+// in front come often, so that each share has some of them.
+struct ShareOfRows {
+  uint32_t number = 0;
+  uint32_t shares = 1;  // a power of two
+
+  bool Has(uint32_t row) const { return ((row >> 3) & (shares - 1)) == number; }
+};
+
+// row_gradients[index] += key_weight * gradient of its slot's vector, in sample order, of the rows
+// of the share. There is no gradient of the weights, which are data.
 void PoolBackward(const Exec& exec, const PoolShape& shape, std::span<const uint32_t> offsets,
                   std::span<const uint32_t> index, std::span<const float> dpooled,
-                  std::span<float> row_gradients, std::span<const float> key_weights = {});
+                  std::span<float> row_gradients, std::span<const float> key_weights = {},
+                  const ShareOfRows& share = {});
 
 }  // namespace strata

@@ -141,7 +141,7 @@ nlohmann::json GraphJson(const LayerGraph& graph) {
 }
 
 Result<std::unique_ptr<Network>> MakeNetwork(const LayerGraph& graph, const std::string& device) {
-  if (device == "cpu") return MakeCpuNetwork(graph, 1);
+  if (device == "cpu") return MakeCpuNetwork(graph);
   const GemmPrecision precision = device == "fp32"   ? GemmPrecision::kFp32
                                   : device == "tf32" ? GemmPrecision::kTf32
                                                      : GemmPrecision::kBf16;

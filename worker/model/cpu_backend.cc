@@ -1,6 +1,7 @@
 #include "worker/model/cpu_backend.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/dense/cross.h"
 #include "kernels/dense/elementwise.h"
@@ -15,6 +16,9 @@ namespace strata {
 namespace {
 
 constexpr Exec kCpu;
+constexpr size_t kPieceSamples = 128;  // which a thread takes at a time
+constexpr size_t kPieceNumbers = size_t{1} << 16;
+constexpr size_t kSharesMax = 64;  // of rows: each looks at all keys
 
 using Columns = CpuColumns;
 
@@ -24,7 +28,7 @@ std::span<float> All(size_t samples, const Columns& columns) {
 }
 
 RowShape Rows(size_t samples, const Columns& columns) {
-  return {samples, columns.width, columns.stride};
+  return {.rows = samples, .width = columns.width, .stride = columns.stride};
 }
 
 CrossShape CrossOf(size_t samples, const Columns& x0, const Columns& x, const Columns& y) {
@@ -67,19 +71,34 @@ Columns VectorsOf(const LayerGraph& graph, size_t table, const Columns& embeddin
   return embeddings.From(graph.table_places()[table].column, size_t{its.slots} * its.dim);
 }
 
-// Calls visit(i, k) for each key k of the sample i that is of the table.
+// Calls visit(i, k) for each key k of the sample i that is of the table, of some of the samples.
 template <typename Visit>
-void ForEachKey(const LayerGraph& graph, size_t table, const Batch& batch, size_t samples,
-                const Visit& visit) {
+void ForEachKey(const LayerGraph& graph, size_t table, const Batch& batch, size_t first_sample,
+                size_t samples, const Visit& visit) {
   const uint32_t first = graph.table_places()[table].first_slot;
   const uint32_t slots = graph.spec().tables[table].slots;
-  for (size_t i = 0; i < samples; ++i) {
+  for (size_t i = first_sample; i < first_sample + samples; ++i) {
     const size_t bag = i * batch.slots + first;
     for (uint32_t k = batch.offsets[bag]; k < batch.offsets[bag + slots]; ++k) visit(i, k);
   }
 }
 
 }  // namespace
+
+template <typename Task>
+void CpuBackend::ForPieces(size_t samples, const Task& task) const {
+  RunPieces(threads_, samples, kPieceSamples,
+            [&](size_t begin, size_t end) { task(begin, end - begin); });
+}
+
+template <typename Task>
+void CpuBackend::ForRowShares(const Task& task) const {
+  const size_t threads = threads_ == nullptr ? 1 : threads_->threads();
+  const size_t shares = threads == 1 ? 1 : std::min(std::bit_ceil(2 * threads), kSharesMax);
+  RunPieces(threads_, shares, 1, [&](size_t number, size_t /*end*/) {
+    task(ShareOfRows{static_cast<uint32_t>(number), static_cast<uint32_t>(shares)});
+  });
+}
 
 void CpuBackend::Set(const LayerGraph& graph, const NetworkInput& input,
                      const NetworkGradients* gradients) {
@@ -92,9 +111,13 @@ void CpuBackend::Set(const LayerGraph& graph, const NetworkInput& input,
 void CpuBackend::Pool(const Columns& embeddings) const {
   const Batch& batch = input_->batch;
   for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
-    const Columns to = VectorsOf(*graph_, table, embeddings);
-    PoolForward(kCpu, PoolOf(*graph_, table, batch, to.stride), batch.offsets, input_->unique.index,
-                RowsOf(table), All(batch.samples, to), key_weights_);
+    const Columns all = VectorsOf(*graph_, table, embeddings);
+    ForPieces(batch.samples, [&](size_t first, size_t count) {
+      PoolShape shape = PoolOf(*graph_, table, batch, all.stride);
+      shape.samples = count;
+      PoolForward(kCpu, shape, std::span(batch.offsets).subspan(first * batch.slots),
+                  input_->unique.index, RowsOf(table), All(count, all.At(first)), key_weights_);
+    });
   }
 }
 
@@ -102,9 +125,11 @@ void CpuBackend::PoolBack(const Columns& dembeddings) const {
   const Batch& batch = input_->batch;
   for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
     const Columns from = VectorsOf(*graph_, table, dembeddings);
-    PoolBackward(kCpu, PoolOf(*graph_, table, batch, from.stride), batch.offsets,
-                 input_->unique.index, All(batch.samples, from), RowGradientsOf(table),
-                 key_weights_);
+    ForRowShares([&](const ShareOfRows& share) {
+      PoolBackward(kCpu, PoolOf(*graph_, table, batch, from.stride), batch.offsets,
+                   input_->unique.index, All(batch.samples, from), RowGradientsOf(table),
+                   key_weights_, share);
+    });
   }
 }
 
@@ -113,31 +138,48 @@ void CpuBackend::PenaliseRows(float l2) const {
     const std::span<const float> rows = RowsOf(table);
     const std::span<float> gradients = RowGradientsOf(table);
     const size_t row_dim = graph_->row_dim(table);
-    ForEachKey(*graph_, table, input_->batch, input_->batch.samples, [&](size_t, uint32_t k) {
-      const size_t row = input_->unique.index[k] * row_dim;
-      for (size_t d = 0; d < row_dim; ++d) gradients[row + d] += l2 * rows[row + d];
+    ForRowShares([&](const ShareOfRows& share) {
+      ForEachKey(*graph_, table, input_->batch, 0, input_->batch.samples, [&](size_t, uint32_t k) {
+        if (!share.Has(input_->unique.index[k])) return;
+        const size_t row = input_->unique.index[k] * row_dim;
+        for (size_t d = 0; d < row_dim; ++d) gradients[row + d] += l2 * rows[row + d];
+      });
     });
   }
 }
 
-void CpuBackend::Clear(Buffer* buffer) const { std::ranges::fill(buffer->all(), 0.0F); }
+void CpuBackend::Clear(Buffer* buffer) const { Zero(buffer->all()); }
+
+void CpuBackend::Zero(std::span<float> numbers) const {
+  RunPieces(threads_, numbers.size(), kPieceNumbers, [&](size_t begin, size_t end) {
+    std::ranges::fill(numbers.subspan(begin, end - begin), 0.0F);
+  });
+}
 
 void CpuBackend::ClearColumns(size_t samples, const Columns& to) const {
-  for (size_t i = 0; i < samples; ++i) std::fill_n(to.data + i * to.stride, to.width, 0.0F);
+  ForPieces(samples, [&](size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i) {
+      std::fill_n(to.data + i * to.stride, to.width, 0.0F);
+    }
+  });
 }
 
 void CpuBackend::Copy(size_t samples, const Columns& from, const Columns& to) const {
-  for (size_t i = 0; i < samples; ++i) {
-    std::copy_n(from.data + i * from.stride, from.width, to.data + i * to.stride);
-  }
+  ForPieces(samples, [&](size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i) {
+      std::copy_n(from.data + i * from.stride, from.width, to.data + i * to.stride);
+    }
+  });
 }
 
 void CpuBackend::Add(size_t samples, const Columns& from, const Columns& to) const {
-  for (size_t i = 0; i < samples; ++i) {
-    for (size_t e = 0; e < from.width; ++e) {
-      to.data[i * to.stride + e] += from.data[i * from.stride + e];
+  ForPieces(samples, [&](size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i) {
+      for (size_t e = 0; e < from.width; ++e) {
+        to.data[i * to.stride + e] += from.data[i * from.stride + e];
+      }
     }
-  }
+  });
 }
 
 Status CpuBackend::Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
@@ -155,7 +197,11 @@ Status CpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParam
   if (activation != Activation::kNone) {
     ActivateBack(samples, activation, y, dy, dy, /*adds=*/false);
   }
-  if (dropout > 0) DropoutBackward(kCpu, Rows(samples, dy), dropout, All(samples, dy));
+  if (dropout > 0) {
+    ForPieces(samples, [&](size_t first, size_t count) {
+      DropoutBackward(kCpu, Rows(count, dy), dropout, All(count, dy.At(first)));
+    });
+  }
   const LinearShape shape{samples, x.width, dy.width, x.stride, dy.stride};
   std::span<float> to;
   if (dx.data != nullptr) to = All(samples, dx);
@@ -171,27 +217,38 @@ Status CpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParam
 }
 
 void CpuBackend::Dropout(size_t samples, float share, uint64_t seed, const Columns& y) const {
-  DropoutForward(kCpu, Rows(samples, y), share, seed, All(samples, y));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    RowShape rows = Rows(count, y);
+    rows.first = first;
+    DropoutForward(kCpu, rows, share, seed, All(count, y.At(first)));
+  });
 }
 
 void CpuBackend::Interaction(size_t samples, uint32_t vectors, const Columns& x,
                              const Columns& y) const {
-  InteractionForward(kCpu, InteractionOf(samples, vectors, x, y), All(samples, x), All(samples, y));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    InteractionForward(kCpu, InteractionOf(count, vectors, x, y), All(count, x.At(first)),
+                       All(count, y.At(first)));
+  });
 }
 
 void CpuBackend::InteractionBack(size_t samples, uint32_t vectors, const Columns& x,
                                  const Columns& dy, const Columns& dx, bool adds) const {
   if (!adds) ClearColumns(samples, dx);
-  InteractionBackward(kCpu, InteractionOf(samples, vectors, x, dy), All(samples, x),
-                      All(samples, dy), All(samples, dx));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    InteractionBackward(kCpu, InteractionOf(count, vectors, x, dy), All(count, x.At(first)),
+                        All(count, dy.At(first)), All(count, dx.At(first)));
+  });
 }
 
 Status CpuBackend::Cross(size_t samples, const Columns& x0, const Columns& x,
                          const LayerParameters& parameters, Buffer* kept, const Columns& y) const {
   kept->Resize(samples, 1);
-  CrossForward(kCpu, CrossOf(samples, x0, x, y), All(samples, x0), All(samples, x),
-               Weights(parameters.weights), Weights(parameters.biases), kept->all(),
-               All(samples, y));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    CrossForward(kCpu, CrossOf(count, x0, x, y), All(count, x0.At(first)), All(count, x.At(first)),
+                 Weights(parameters.weights), Weights(parameters.biases),
+                 kept->all().subspan(first, count), All(count, y.At(first)));
+  });
   return {};
 }
 
@@ -213,8 +270,10 @@ Status CpuBackend::LowRankCross(size_t samples, size_t rank, const Columns& x0, 
                          All(samples, x), Weights(parameters.weights), {}, projected));
   STRATA_TRY(LinearForward(kCpu, matmul_, {samples, rank, x.width}, projected,
                            Weights(parameters.second_weights), Weights(parameters.biases), gates));
-  GatedForward(kCpu, CrossOf(samples, x0, x, y), All(samples, x0), gates, All(samples, x),
-               All(samples, y));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    GatedForward(kCpu, CrossOf(count, x0, x, y), All(count, x0.At(first)),
+                 gates.subspan(first * x.width), All(count, x.At(first)), All(count, y.At(first)));
+  });
   return {};
 }
 
@@ -228,8 +287,12 @@ Status CpuBackend::LowRankCrossBack(size_t samples, size_t rank, const Columns& 
   std::vector<float>& dprojected = scratch2_;
   dgates.resize(samples * x.width);
   dprojected.resize(samples * rank);
-  GatedBackward(kCpu, CrossOf(samples, x0, x, dy), All(samples, x0), gates, All(samples, dy),
-                dgates, All(samples, dx0), All(samples, dx));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    GatedBackward(kCpu, CrossOf(count, x0, x, dy), All(count, x0.At(first)),
+                  gates.subspan(first * x.width), All(count, dy.At(first)),
+                  std::span(dgates).subspan(first * x.width), All(count, dx0.At(first)),
+                  All(count, dx.At(first)));
+  });
   STRATA_TRY(LinearBackward(kCpu, matmul_, {samples, rank, x.width}, projected,
                             Weights(parameters.second_weights), dgates, dprojected,
                             GradientOf(parameters.second_weights), GradientOf(parameters.biases)));
@@ -246,7 +309,11 @@ Status CpuBackend::Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer
                       const Columns& y) {
   kept->Resize(samples, x.width / vectors);
   scratch_.assign(samples, 0.0F);
-  FmForward(kCpu, FmOf(samples, vectors, x), All(samples, x), kept->all(), scratch_);
+  const size_t dim = x.width / vectors;
+  ForPieces(samples, [&](size_t first, size_t count) {
+    FmForward(kCpu, FmOf(count, vectors, x), All(count, x.At(first)),
+              kept->all().subspan(first * dim, count * dim), std::span(scratch_).subspan(first));
+  });
   Copy(samples, {scratch_.data(), 1, 1}, y);
   return {};
 }
@@ -255,53 +322,73 @@ void CpuBackend::FmBack(size_t samples, uint32_t vectors, const Columns& x, Buff
                         const Columns& dy, const Columns& dx) {
   scratch_.resize(samples);
   Copy(samples, dy, {scratch_.data(), 1, 1});
-  FmBackward(kCpu, FmOf(samples, vectors, x), All(samples, x), kept.all(), scratch_,
-             All(samples, dx));
+  const size_t dim = x.width / vectors;
+  ForPieces(samples, [&](size_t first, size_t count) {
+    FmBackward(kCpu, FmOf(count, vectors, x), All(count, x.At(first)),
+               kept.all().subspan(first * dim, count * dim), std::span(scratch_).subspan(first),
+               All(count, dx.At(first)));
+  });
 }
 
 void CpuBackend::Multiply(size_t samples, const Columns& a, const Columns& b,
                           const Columns& y) const {
-  strata::Multiply(kCpu, {samples, y.width, a.stride, b.stride, y.stride}, All(samples, a),
-                   All(samples, b), All(samples, y));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    strata::Multiply(kCpu, {count, y.width, a.stride, b.stride, y.stride}, All(count, a.At(first)),
+                     All(count, b.At(first)), All(count, y.At(first)));
+  });
 }
 
 void CpuBackend::MultiplyBack(size_t samples, const Columns& a, const Columns& b, const Columns& dy,
                               const Columns& da, const Columns& db) const {
-  strata::MultiplyBack(kCpu, {samples, dy.width, a.stride, b.stride, dy.stride}, All(samples, a),
-                       All(samples, b), All(samples, dy), All(samples, da), All(samples, db));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    strata::MultiplyBack(kCpu, {count, dy.width, a.stride, b.stride, dy.stride},
+                         All(count, a.At(first)), All(count, b.At(first)), All(count, dy.At(first)),
+                         All(count, da.At(first)), All(count, db.At(first)));
+  });
 }
 
 void CpuBackend::Activate(size_t samples, Activation activation, const Columns& x,
                           const Columns& y) const {
-  strata::Activate(kCpu, {samples, y.width, x.stride, y.stride}, activation, All(samples, x),
-                   All(samples, y));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    strata::Activate(kCpu, {count, y.width, x.stride, y.stride}, activation,
+                     All(count, x.At(first)), All(count, y.At(first)));
+  });
 }
 
 void CpuBackend::ActivateBack(size_t samples, Activation activation, const Columns& y,
                               const Columns& dy, const Columns& dx, bool adds) const {
   STRATA_CHECK(y.stride == dy.stride);  // values and gradients are laid out alike
-  strata::ActivateBack(kCpu, {samples, dy.width, dy.stride, dx.stride}, activation, All(samples, y),
-                       All(samples, dy), All(samples, dx), adds);
+  ForPieces(samples, [&](size_t first, size_t count) {
+    strata::ActivateBack(kCpu, {count, dy.width, dy.stride, dx.stride}, activation,
+                         All(count, y.At(first)), All(count, dy.At(first)),
+                         All(count, dx.At(first)), adds);
+  });
 }
 
 void CpuBackend::SumVectors(size_t samples, uint32_t vectors, const Columns& x,
                             const Columns& y) const {
-  strata::SumVectors(kCpu, {samples, y.width, x.stride, y.stride}, vectors, All(samples, x),
-                     All(samples, y));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    strata::SumVectors(kCpu, {count, y.width, x.stride, y.stride}, vectors, All(count, x.At(first)),
+                       All(count, y.At(first)));
+  });
 }
 
 void CpuBackend::SumVectorsBack(size_t samples, uint32_t vectors, const Columns& dy,
                                 const Columns& dx) const {
-  strata::SumVectorsBack(kCpu, {samples, dy.width, dx.stride, dy.stride}, vectors, All(samples, dy),
-                         All(samples, dx));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    strata::SumVectorsBack(kCpu, {count, dy.width, dx.stride, dy.stride}, vectors,
+                           All(count, dy.At(first)), All(count, dx.At(first)));
+  });
 }
 
 Status CpuBackend::LayerNorm(size_t samples, const Columns& x, const LayerParameters& parameters,
                              Buffer* kept, const Columns& y) const {
   kept->Resize(samples, 2);
-  strata::LayerNorm(kCpu, {samples, x.width, x.stride, y.stride}, All(samples, x),
-                    Weights(parameters.scales), Weights(parameters.biases), kept->all(),
-                    All(samples, y));
+  ForPieces(samples, [&](size_t first, size_t count) {
+    strata::LayerNorm(kCpu, {count, x.width, x.stride, y.stride}, All(count, x.At(first)),
+                      Weights(parameters.scales), Weights(parameters.biases),
+                      kept->all().subspan(2 * first), All(count, y.At(first)));
+  });
   return {};
 }
 
@@ -317,19 +404,22 @@ Status CpuBackend::LayerNormBack(size_t samples, const Columns& x,
 void CpuBackend::Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const {
   const Batch& batch = input_->batch;
   const std::span<const float> weights = Weights(parameters.weights);
-  const size_t there = std::min(samples, batch.samples);
   for (size_t i = 0; i < samples; ++i) y.data[i * y.stride] = Weights(parameters.biases)[0];
-  for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
-    const std::span<const float> rows = RowsOf(table);
-    const size_t row_dim = graph_->row_dim(table);
-    ForEachKey(*graph_, table, batch, there, [&](size_t i, uint32_t k) {
-      y.data[i * y.stride] += WeightOf(k) * rows[input_->unique.index[k] * row_dim];
-    });
-  }
-  for (size_t i = 0; i < there; ++i) {
-    const float* features = batch.dense.data() + i * batch.dense_width;
-    for (size_t d = 0; d < batch.dense_width; ++d) y.data[i * y.stride] += weights[d] * features[d];
-  }
+  ForPieces(std::min(samples, batch.samples), [&](size_t first, size_t count) {
+    for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
+      const std::span<const float> rows = RowsOf(table);
+      const size_t row_dim = graph_->row_dim(table);
+      ForEachKey(*graph_, table, batch, first, count, [&](size_t i, uint32_t k) {
+        y.data[i * y.stride] += WeightOf(k) * rows[input_->unique.index[k] * row_dim];
+      });
+    }
+    for (size_t i = first; i < first + count; ++i) {
+      const float* features = batch.dense.data() + i * batch.dense_width;
+      for (size_t d = 0; d < batch.dense_width; ++d) {
+        y.data[i * y.stride] += weights[d] * features[d];
+      }
+    }
+  });
 }
 
 void CpuBackend::WideBack(size_t /*samples*/, const LayerParameters& parameters,
@@ -340,8 +430,11 @@ void CpuBackend::WideBack(size_t /*samples*/, const LayerParameters& parameters,
   for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
     const std::span<float> rows = RowGradientsOf(table);
     const size_t row_dim = graph_->row_dim(table);
-    ForEachKey(*graph_, table, batch, batch.samples, [&](size_t i, uint32_t k) {
-      rows[input_->unique.index[k] * row_dim] += WeightOf(k) * dy.data[i * dy.stride];
+    ForRowShares([&](const ShareOfRows& share) {
+      ForEachKey(*graph_, table, batch, 0, batch.samples, [&](size_t i, uint32_t k) {
+        const uint32_t row = input_->unique.index[k];
+        if (share.Has(row)) rows[row * row_dim] += WeightOf(k) * dy.data[i * dy.stride];
+      });
     });
   }
   for (size_t i = 0; i < batch.samples; ++i) {

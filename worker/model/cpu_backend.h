@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread/work_pool.h"
 #include "kernels/dense/matmul.h"
 #include "strata/status.h"
 #include "worker/model/graph_executor.h"
@@ -22,6 +23,8 @@ struct CpuColumns {
   size_t width = 0;
 
   CpuColumns From(size_t column, size_t columns) const { return {data + column, stride, columns}; }
+  // Without the samples before this one.
+  CpuColumns At(size_t sample) const { return {data + sample * stride, stride, width}; }
 };
 
 // One thread at a time.
@@ -44,7 +47,8 @@ class CpuBackend {
     std::vector<float> numbers_;
   };
 
-  explicit CpuBackend(int threads) : matmul_(threads) {}
+  // `threads` help, and change no bits but as MatMul says; null: the calling thread works alone.
+  explicit CpuBackend(WorkPool* threads) : threads_(threads), matmul_(threads) {}
 
   // What the next pass works on; `gradients` only of a training pass. Both stay as they are
   // meanwhile.
@@ -63,6 +67,7 @@ class CpuBackend {
     return {};
   }
   void Clear(Buffer* buffer) const;
+  void Zero(std::span<float> numbers) const;
   void ClearColumns(size_t samples, const Columns& to) const;
   void Copy(size_t samples, const Columns& from, const Columns& to) const;
   void Add(size_t samples, const Columns& from, const Columns& to) const;
@@ -141,6 +146,14 @@ class CpuBackend {
     return gradients_->parameters.subspan(range.at, range.count);
   }
 
+  // Calls task(first, count) for pieces of the samples.
+  template <typename Task>
+  void ForPieces(size_t samples, const Task& task) const;
+  // Calls task(share) for shares of a table's rows, which together are all of them.
+  template <typename Task>
+  void ForRowShares(const Task& task) const;
+
+  WorkPool* const threads_;
   const LayerGraph* graph_ = nullptr;
   const NetworkInput* input_ = nullptr;
   const NetworkGradients* gradients_ = nullptr;

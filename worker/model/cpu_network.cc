@@ -12,7 +12,7 @@ namespace {
 
 class CpuNetwork final : public Network {
  public:
-  CpuNetwork(LayerGraph graph, int threads)
+  CpuNetwork(LayerGraph graph, WorkPool* threads)
       : graph_(std::move(graph)), backend_(threads), executor_(graph_, backend_) {}
 
   const LayerGraph& graph() const override { return graph_; }
@@ -47,7 +47,8 @@ Result<double> CpuNetwork::Train(const NetworkInput& input, const Regularisation
                                  const NetworkGradients& gradients) {
   const Batch& batch = input.batch;
   CheckGradients(graph_, input, gradients);
-  ClearGradients(gradients);
+  backend_.Zero(gradients.rows);
+  backend_.Zero(gradients.parameters);
   if (batch.samples == 0) return 0.0;
   STRATA_TRY(Forward(input, &gradients, 0, regularisation));
   backend_.Copy(batch.samples, executor_.Value(graph_.output()), {gradients.logits.data(), 1, 1});
@@ -107,7 +108,7 @@ void CpuNetwork::AddPenalties(const NetworkInput& input, float l2,
 
 }  // namespace
 
-std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, int threads) {
+std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, WorkPool* threads) {
   return std::make_unique<CpuNetwork>(std::move(graph), threads);
 }
 

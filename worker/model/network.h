@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/thread/work_pool.h"
 #include "kernels/dense/gpu/gemm.h"
 #include "strata/status.h"
 #include "worker/data/batch.h"
@@ -90,8 +91,9 @@ class Network {
   virtual std::optional<NotFinitePlace> FirstNotFinite() = 0;
 };
 
-// On the CPU. `threads` of this process may work on one matrix product.
-std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, int threads);
+// On the CPU. `threads` help with all of it, and outlive the network; null: the calling thread
+// works alone. Where the processor has AVX-512, they change no bits.
+std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, WorkPool* threads = nullptr);
 
 // On this GPU, over a stream of its own. The same calls give the same bits on GPUs of one kind with
 // one version of cuBLAS. `threads` of this process bring a batch, one or more. kNotFound: a build

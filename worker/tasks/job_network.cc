@@ -26,11 +26,12 @@ const char* PrecisionName(GemmPrecision precision) {
 }  // namespace
 
 Result<std::unique_ptr<Network>> MakeJobNetwork(const JobConfig& job, LayerGraph graph,
-                                                int threads) {
+                                                WorkPool* threads) {
   if (job.device.kind == DeviceKind::kCpu) return MakeCpuNetwork(std::move(graph), threads);
   const int gpu = job.device.ordinal.value_or(0);
+  const int beside = threads == nullptr ? 1 : static_cast<int>(threads->threads());
   Result<std::unique_ptr<Network>> network =
-      MakeGpuNetwork(graph, gpu, job.precision, StepThreads("GPU", threads));
+      MakeGpuNetwork(graph, gpu, job.precision, StepThreads("GPU", beside));
   if (network.ok()) {
     Log(LogLevel::kInfo, "the network is computed on GPU {} in {}", gpu,
         PrecisionName(job.precision));
@@ -41,6 +42,11 @@ Result<std::unique_ptr<Network>> MakeJobNetwork(const JobConfig& job, LayerGraph
     return MakeCpuNetwork(std::move(graph), threads);
   }
   return network.status().Prefixed("compute.device").Prefixed(job.file);
+}
+
+// A step asks them some hundred times, microseconds apart.
+Result<std::unique_ptr<WorkPool>> StartStepThreads(int threads) {
+  return WorkPool::Start("step", threads - 1, ThreadWait::kSpinFirst);
 }
 
 int StepThreads(const std::string& device, int threads) {

@@ -57,8 +57,9 @@ constexpr Setting kSettings[] = {
     {.key = "threads",
      .type = SettingType::kInt,
      .default_value = "1",
-     .help = "Threads that work on a step: matrix products of the CPU, distinct keys, gradients. "
-             "More than 1 pays only for a worker alone on its host.",
+     .help = "Threads that work on a step: a network on the CPU, distinct keys, rows, gradients. "
+             "On a processor with AVX-512 the model does not depend on them. More than 1 pays only "
+             "for a worker alone on its host.",
      .min = 1,
      .max = 1024,
      .flag = "threads",

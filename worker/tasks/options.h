@@ -27,7 +27,7 @@ struct WorkerOptions {
   Task task = Task::kTrain;
   bool json = false;
   bool print_graph = false;  // and do nothing else
-  int threads = 1;           // of one matrix product
+  int threads = 1;           // that work on a step
   // Nothing: tables in this process and no peers.
   std::optional<ClusterConfig> cluster;
   std::string http_host;

@@ -32,6 +32,7 @@ class CtrRun {
 
   Status Run() {
     const auto work = [this](const WorkerIdentity& identity) -> Status {
+      STRATA_ASSIGN(threads_, StartStepThreads(options_.threads));
       STRATA_ASSIGN(const std::unique_ptr<Session> session, OpenSession(identity));
       process_.stop().Attach([&](const Status& why) { session->Cancel(why); });
       const Status outcome = RunIn(*session);
@@ -79,6 +80,7 @@ class CtrRun {
                  .clock = RealClock(),
                  .board = process_.board(),
                  .printer = printer,
+                 .threads = threads_.get(),
                  .check = [&] { return stop.reason(); },
                  .is_unread = [shown] { return shown && IsStdoutUnread(); },
                  .set_ends_itself = [&](bool ends) { stop.SetEndsItself(ends); },
@@ -99,6 +101,7 @@ class CtrRun {
 
   const WorkerOptions& options_;
   WorkerProcess process_;
+  std::unique_ptr<WorkPool> threads_;
   Status told_;  // how stdout took the result: other workers do not fail by that
 };
 

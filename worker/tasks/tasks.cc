@@ -66,7 +66,7 @@ class ApplyTask {
                    std::span<const TableSpec> tables) {
     STRATA_TRY(RestoreTables(loaded, tables, context_.session.store(), group_));
     STRATA_ASSIGN(const std::unique_ptr<Network> network,
-                  MakeJobNetwork(job_, GraphOf(loaded.model.shape), context_.options.threads));
+                  MakeJobNetwork(job_, GraphOf(loaded.model.shape), context_.threads));
     Scorer scorer(*network, loaded.model.dense, context_.session.store(), TableIds(tables));
     const TimeNs begin = context_.clock.Now();
     const bool predicting = context_.options.task == Task::kPredict;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file/disk.h"
+#include "base/thread/work_pool.h"
 #include "strata/status.h"
 #include "worker/ctr/metrics.h"
 #include "worker/tasks/options.h"
@@ -53,6 +54,7 @@ struct TaskContext {
   const Clock& clock;
   StatusBoard& board;
   ProgressPrinter& printer;
+  WorkPool* threads = nullptr;    // that help with a step; null: the calling thread works alone
   std::function<Status()> check;  // not OK: a signal came, stop
   // True: nobody reads what training shows any more. It then ends, and keeps its model.
   std::function<bool()> is_unread = {};

@@ -128,7 +128,7 @@ class TrainTask {
     WarnOfUnused(shape);
     STRATA_TRY(OpenSources(features));
     STRATA_ASSIGN(const std::unique_ptr<Network> network,
-                  MakeJobNetwork(job_, GraphOf(shape), context_.options.threads));
+                  MakeJobNetwork(job_, GraphOf(shape), context_.threads));
     const std::vector<TableSpec> tables = JobTables(job_, shape);
     device_ = network->device();
     STRATA_TRY(ResumeOrBegin(tables, fitted));
@@ -230,28 +230,29 @@ class TrainTask {
       return {};
     }
     const int threads = StepThreads(device_, context_.options.threads);
-    STRATA_ASSIGN(threads_, WorkPool::Start("step", threads - 1));
+    if (threads > context_.options.threads) {
+      STRATA_ASSIGN(gpu_threads_, StartStepThreads(threads));
+    }
     // On a CPU the network has the processors.
     if (device_ != "CPU") {
       STRATA_ASSIGN(beside_, SideThread::Start("find keys"));
     }
-    run_ =
-        std::make_unique<Trainer>(TrainerOptions{.seed = job_.seed,
-                                                 .batch_size = job_.batch_size,
-                                                 .dropout = job_.dropout,
-                                                 .l2 = job_.l2,
-                                                 .dense_optimizer = job_.dense_optimizer,
-                                                 .tables = TableIds(tables),
-                                                 .nonce = SystemRandom64(),
-                                                 .fused = job_.sparse_ack != AckLevel::kSynced,
-                                                 .hint_batches = job_.hint_batches,
-                                                 .between_steps = [this] { return BetweenSteps(); },
-                                                 .names = names,
-                                                 .clock = &context_.clock,
-                                                 .threads = threads_.get(),
-                                                 .beside = beside_.get(),
-                                                 .wants_end = [this] { return WantsEnd(); }},
-                                  network, context_.session.store(), group_);
+    run_ = std::make_unique<Trainer>(
+        TrainerOptions{.seed = job_.seed,
+                       .batch_size = job_.batch_size,
+                       .dropout = job_.dropout,
+                       .l2 = job_.l2,
+                       .dense_optimizer = job_.dense_optimizer,
+                       .tables = TableIds(tables),
+                       .nonce = SystemRandom64(),
+                       .fused = job_.sparse_ack != AckLevel::kSynced,
+                       .hint_batches = job_.hint_batches,
+                       .between_steps = [this] { return BetweenSteps(); },
+                       .names = names,
+                       .clock = &context_.clock,
+                       .threads = gpu_threads_ ? gpu_threads_.get() : context_.threads,
+                       .wants_end = [this] { return WantsEnd(); }},
+        network, context_.session.store(), group_);
     return {};
   }
 
@@ -431,7 +432,7 @@ class TrainTask {
   std::string device_;                          // of the network
   std::unique_ptr<Checkpointer> checkpointer_;  // of rank 0
   std::optional<ResumedRun> resumed_;
-  std::unique_ptr<WorkPool> threads_;          // that help with steps
+  std::unique_ptr<WorkPool> gpu_threads_;      // more of them beside a GPU; null: the context's
   std::unique_ptr<SideThread> beside_;         // TrainerOptions::beside
   std::unique_ptr<GpuTraining> gpu_training_;  // where rows are on a GPU
   std::unique_ptr<TrainingRun> run_;

@@ -55,14 +55,17 @@ class ClickSteps::Source final : public BatchSource {
   uint64_t left_ = 0;
 };
 
-ClickSteps::ClickSteps(const ClickStepsOptions& options)
+ClickSteps::ClickSteps(const ClickStepsOptions& options, std::unique_ptr<WorkPool> threads)
     : options_(options),
       store_(MakeHostStore()),
-      network_(MakeCpuNetwork(GraphOf(options.shape), options.threads)),
+      threads_(std::move(threads)),
+      network_(MakeCpuNetwork(GraphOf(options.shape), threads_.get())),
       source_(std::make_shared<Source>(options)) {}
 
 Result<std::unique_ptr<ClickSteps>> ClickSteps::Make(const ClickStepsOptions& options) {
-  std::unique_ptr<ClickSteps> steps(new ClickSteps(options));
+  STRATA_ASSIGN(std::unique_ptr<WorkPool> threads,
+                WorkPool::Start("step", options.threads - 1, ThreadWait::kSpinFirst));
+  std::unique_ptr<ClickSteps> steps(new ClickSteps(options, std::move(threads)));
   const TableSpec table = ClickTable(options);
   STRATA_TRY(steps->store_->CreateTable(table));
   STRATA_TRY(steps->Fill(table));
@@ -70,7 +73,8 @@ Result<std::unique_ptr<ClickSteps>> ClickSteps::Make(const ClickStepsOptions& op
       TrainerOptions{.seed = 1,
                      .batch_size = options.batch_size,
                      .dense_optimizer = {.kind = OptimizerKind::kAdam, .learning_rate = 1e-4F},
-                     .tables = {table.id()}},
+                     .tables = {table.id()},
+                     .threads = steps->threads_.get()},
       *steps->network_, *steps->store_, steps->group_);
   STRATA_TRY(steps->trainer_->Start());
   return steps;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/thread/work_pool.h"
 #include "cluster/collective/single_group.h"
 #include "storage/memory/local_store.h"
 #include "strata/status.h"
@@ -30,17 +31,18 @@ class ClickSteps {
 
   // Trains on `count` batches, which take turns.
   Status Run(uint64_t count);
-  uint64_t steps() const { return trainer_->steps(); }  // all of them
+  uint64_t steps() const { return trainer_->steps(); }            // all of them
 
  private:
   class Source;
 
-  explicit ClickSteps(const ClickStepsOptions& options);
+  ClickSteps(const ClickStepsOptions& options, std::unique_ptr<WorkPool> threads);
   Status Fill(const TableSpec& table);
 
   const ClickStepsOptions options_;
   std::unique_ptr<LocalStore> store_;
   SingleGroup group_;
+  std::unique_ptr<WorkPool> threads_;  // outlives what it helps
   std::unique_ptr<Network> network_;
   std::shared_ptr<Source> source_;
   std::unique_ptr<Trainer> trainer_;

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "bench/suites/ctr/click_shapes.h"
 #include "worker/data/criteo.h"
+#include "worker/tasks/job_network.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/session.h"
 #include "worker/tasks/status_board.h"
@@ -89,6 +90,7 @@ Result<double> TrainFromText(const std::string& path, const std::string& format,
   WorkerOptions options;
   STRATA_ASSIGN(options.job, ParseJob(job, "bench.toml", {}));
   options.threads = threads;
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, StartStepThreads(threads));
   STRATA_ASSIGN(const std::unique_ptr<Session> session, MakeEmbeddedSession(options.job));
   StatusBoard board(RealClock());
   ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
@@ -98,6 +100,7 @@ Result<double> TrainFromText(const std::string& path, const std::string& format,
                                                   .clock = RealClock(),
                                                   .board = board,
                                                   .printer = printer,
+                                                  .threads = pool.get(),
                                                   .check = [] { return Status(); }}));
   return static_cast<double>(result.samples) / result.seconds;
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file/disk.h"
 #include "base/print.h"
+#include "base/thread/work_pool.h"
 #include "bench/harness/figure.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/measure.h"
@@ -67,7 +68,9 @@ struct ParseCase {
 // Floating-point operations a second of large products.
 Result<double> ProductPeak(int threads) {
   constexpr size_t kSide = 1024;
-  MatMul matmul(threads);
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
+                WorkPool::Start("products", threads - 1, ThreadWait::kSpinFirst));
+  MatMul matmul(pool.get());
   const std::vector<float> a(kSide * kSide, 1.0F);
   std::vector<float> c(kSide * kSide);
   const Work work = [&](uint64_t count) {

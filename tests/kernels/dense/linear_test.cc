@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "base/thread/work_pool.h"
 #include "kernels/dense/elementwise.h"
 
 namespace strata {
@@ -27,7 +28,7 @@ double At(const std::vector<float>& matrix, size_t rows, size_t columns, bool tr
 
 TEST(MatMul, AgreesWithDoubleReferenceForEveryLayout) {
   std::mt19937_64 random(1);
-  MatMul matmul(1);
+  MatMul matmul;
   const size_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {64, 33, 17}, {257, 64, 1}, {5, 1, 300}};
   for (const auto& [m, k, n] : sizes) {
     for (int form = 0; form < 8; ++form) {
@@ -55,7 +56,7 @@ TEST(MatMul, AgreesWithDoubleReferenceForEveryLayout) {
 // Matrices whose rows have gaps give what those without give, and nothing in the gaps changes.
 TEST(MatMul, RowsMayHaveGaps) {
   std::mt19937_64 random(7);
-  MatMul matmul(1);
+  MatMul matmul;
   constexpr size_t kM = 9;
   constexpr size_t kK = 6;
   constexpr size_t kN = 5;
@@ -95,7 +96,7 @@ TEST(MatMul, RowsMayHaveGaps) {
 
 TEST(MatMul, SameInputsGiveTheSameBitsAfterOtherShapes) {
   std::mt19937_64 random(2);
-  MatMul matmul(1);
+  MatMul matmul;
   const MatMulShape shape{.m = 37, .k = 19, .n = 23};
   const auto a = RandomValues(37 * 19, random);
   const auto b = RandomValues(19 * 23, random);
@@ -111,8 +112,39 @@ TEST(MatMul, SameInputsGiveTheSameBitsAfterOtherShapes) {
   EXPECT_EQ(first, again);
 }
 
+// Rows of C, and chunks of k where A is transposed, are what threads divide.
+TEST(MatMul, ThreadsChangeNoBits) {
+  if (__builtin_cpu_supports("avx512f") == 0) GTEST_SKIP() << "they may on this processor";
+  std::mt19937_64 random(8);
+  const auto pool = WorkPool::Start("test", 2);
+  ASSERT_TRUE(pool.ok());
+  MatMul alone;
+  MatMul helped(pool->get());
+  for (const size_t samples : {256UL, 257UL, 1024UL, 2600UL}) {
+    for (const size_t gap : {0UL, 3UL}) {
+      constexpr size_t kIn = 33;
+      constexpr size_t kOut = 21;
+      const size_t stride = kIn + gap;
+      const auto x = RandomValues((samples - 1) * stride + kIn, random);
+      const auto w = RandomValues(kIn * kOut, random);
+      const auto b = RandomValues(kOut, random);
+      const auto dy = RandomValues(samples * kOut, random);
+      const LinearShape shape{samples, kIn, kOut, stride, 0};
+      const auto run = [&](MatMul& matmul) {
+        std::vector<std::vector<float>> all = {
+            std::vector<float>(samples * kOut), std::vector<float>(x.size()),
+            std::vector<float>(w.size()), std::vector<float>(kOut)};
+        EXPECT_TRUE(LinearForward({}, matmul, shape, x, w, b, all[0]).ok());
+        EXPECT_TRUE(LinearBackward({}, matmul, shape, x, w, dy, all[1], all[2], all[3]).ok());
+        return all;
+      };
+      EXPECT_EQ(run(alone), run(helped)) << samples << " samples, gaps of " << gap;
+    }
+  }
+}
+
 TEST(MatMul, EmptyOperands) {
-  MatMul matmul(1);
+  MatMul matmul;
   std::vector<float> c(6, 5.0F);
   const std::vector<float> bias = {1, 2, 3};
   ASSERT_TRUE(matmul.Run({}, {.m = 2, .k = 0, .n = 3, .bias = true}, {}, {}, bias, c).ok());
@@ -123,7 +155,7 @@ TEST(MatMul, EmptyOperands) {
 }
 
 TEST(MatMul, RefusesADeviceItHasNoKernelFor) {
-  MatMul matmul(1);
+  MatMul matmul;
   std::vector<float> one(1);
   EXPECT_EQ(matmul.Run({.device = DeviceKind::kCuda}, {1, 1, 1}, one, one, {}, one).code(),
             StatusCode::kRefused);
@@ -163,7 +195,7 @@ TEST(Linear, GradientsAgreeWithCentralDifferences) {
   net.b2 = RandomValues(net.out, random);
   net.r = RandomValues(net.batch * net.out, random);
 
-  MatMul matmul(1);
+  MatMul matmul;
   const LinearShape first{net.batch, net.in, net.hidden};
   const LinearShape second{net.batch, net.hidden, net.out};
   std::vector<float> h(net.batch * net.hidden);

@@ -57,6 +57,30 @@ void CompareWithPlainSums(bool weighted) {
   for (size_t i = 0; i < rows.size(); ++i) EXPECT_NEAR(gradients[i], expected_gradients[i], 1e-5);
 }
 
+TEST(Pooling, SharesOfRowsTogetherGiveAllGradients) {
+  std::mt19937_64 random(8);
+  constexpr size_t kRows = 100;
+  const PoolShape shape{
+      .samples = 200, .slots = 2, .row_dim = 3, .dim = 3, .stride = 6, .batch_slots = 2};
+  std::vector<uint32_t> offsets = {0};
+  std::vector<uint32_t> index;
+  for (size_t bag = 0; bag < shape.samples * shape.slots; ++bag) {
+    index.push_back(static_cast<uint32_t>(random() % kRows));
+    offsets.push_back(static_cast<uint32_t>(index.size()));
+  }
+  std::vector<float> dpooled(shape.samples * shape.stride);
+  for (float& value : dpooled) value = static_cast<float>(random() % 1000) / 999;
+  std::vector<float> expected(kRows * shape.row_dim);
+  PoolBackward({}, shape, offsets, index, dpooled, expected);
+  for (const uint32_t shares : {1U, 2U, 8U, 64U}) {
+    std::vector<float> gradients(expected.size());
+    for (uint32_t number = 0; number < shares; ++number) {
+      PoolBackward({}, shape, offsets, index, dpooled, gradients, {}, {number, shares});
+    }
+    EXPECT_EQ(gradients, expected) << shares << " shares";
+  }
+}
+
 TEST(Pooling, AgreesWithPlainSumsForRaggedSlots) { CompareWithPlainSums(false); }
 
 TEST(Pooling, MultipliesRowsAndGradientsByTheWeightsOfKeys) { CompareWithPlainSums(true); }

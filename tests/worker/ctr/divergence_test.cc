@@ -58,7 +58,7 @@ std::vector<Status> Train(const Patient& patient) {
   for (size_t r = 0; r < patient.world; ++r) {
     ranks.emplace_back([&, r] {
       Group group(memory.rank(static_cast<int>(r)));
-      const auto network = MakeCpuNetwork(GraphOf(patient.shape), 1);
+      const auto network = MakeCpuNetwork(GraphOf(patient.shape));
       Trainer trainer({.batch_size = 100,
                        .dense_optimizer = {},
                        .tables = {table.id()},

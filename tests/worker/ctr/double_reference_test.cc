@@ -146,7 +146,7 @@ TEST(DoubleReference, LossesAndLogitsAreThoseOfTheFormulas) {
       Reference reference(shape, rule, table);
       const auto store = MakeHostStore();
       ASSERT_TRUE(store->CreateTable(table).ok());
-      const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+      const auto network = MakeCpuNetwork(GraphOf(shape));
       SingleGroup alone;
       Trainer trainer({.batch_size = kBatch, .dense_optimizer = optimizer, .tables = {table.id()}},
                       *network, *store, alone);

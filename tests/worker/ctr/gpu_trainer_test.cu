@@ -107,7 +107,7 @@ class GpuTrainerTest : public testing::Test {
     GpuRun found;
     const auto store = MakeHostStore();
     EXPECT_TRUE(store->CreateTable(TableOf(recipe)).ok());
-    const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
+    const auto network = MakeCpuNetwork(GraphOf(recipe.shape));
     SingleGroup alone;
     Trainer trainer({.seed = 1,
                      .batch_size = recipe.batch_size,

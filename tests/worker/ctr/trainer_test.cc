@@ -75,7 +75,7 @@ std::map<Key, std::vector<float>> AllRows(TableStore& store, TableId table) {
 // One rank's part of a run. `share` is its part of the training data.
 void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSource share,
                VectorSource test, TrainedRun* run) {
-  const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
+  const auto network = MakeCpuNetwork(GraphOf(recipe.shape));
   ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
   const bool may_want_end = recipe.steps > 0 && group.rank() + 1 == group.world();
   uint64_t step = 0;
@@ -182,7 +182,7 @@ std::map<uint64_t, Metrics> EvaluateBetween(const Recipe& recipe,
   for (size_t r = 0; r < world; ++r) {
     ranks.emplace_back([&, r] {
       Group group(memory.rank(static_cast<int>(r)));
-      const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
+      const auto network = MakeCpuNetwork(GraphOf(recipe.shape));
       ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
       VectorSource share(data, data.size() * r / world, data.size() * (r + 1) / world);
       VectorSource test = share;
@@ -418,7 +418,7 @@ Status TrainOnce(const Recipe& recipe, const std::vector<ClickSample>& data, boo
                  const std::function<Status(const StepReport&)>& on_step) {
   const auto store = MakeHostStore();
   SingleGroup group;
-  const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
+  const auto network = MakeCpuNetwork(GraphOf(recipe.shape));
   if (with_table) STRATA_TRY(store->CreateTable(TableOf(recipe)));
   Trainer trainer({.batch_size = recipe.batch_size,
                    .dense_optimizer = recipe.dense,
@@ -477,7 +477,7 @@ TEST(Trainer, ALostRankEndsTheOthers) {
   for (size_t r = 0; r < 2; ++r) {
     ranks.emplace_back([&, r] {
       Group group(memory.rank(static_cast<int>(r)));
-      const auto network = MakeCpuNetwork(GraphOf(recipe.shape), 1);
+      const auto network = MakeCpuNetwork(GraphOf(recipe.shape));
       Trainer trainer({.batch_size = recipe.batch_size,
                        .dense_optimizer = recipe.dense,
                        .tables = {TableOf(recipe).id()}},
@@ -533,7 +533,7 @@ class TimedStore final : public TableStore {
 class TimedNetwork final : public Network {
  public:
   TimedNetwork(const LayerGraph& graph, SimClock& clock)
-      : inner_(MakeCpuNetwork(graph, 1)), clock_(clock) {}
+      : inner_(MakeCpuNetwork(graph)), clock_(clock) {}
   const LayerGraph& graph() const override { return inner_->graph(); }
   std::string device() const override { return inner_->device(); }
   Status Score(const NetworkInput& input, std::span<float> logits) override {

@@ -124,7 +124,7 @@ std::vector<ModelShape> Shapes() {
 TEST(CpuNetwork, LogitsAgreeWithTheFormula) {
   for (const ModelShape& shape : Shapes()) {
     const Example example(shape, 37, 1);
-    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape));
     std::vector<float> logits(37);
     ASSERT_TRUE(network->Score(example.input(), logits).ok());
     for (size_t i = 0; i < 37; ++i) {
@@ -137,7 +137,7 @@ TEST(CpuNetwork, GradientsAgreeWithCentralDifferences) {
   constexpr float kL2 = 0.25F;
   for (const ModelShape& shape : Shapes()) {
     Example example(shape, 9, 2);
-    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape));
     std::vector<float> logits(9);
     std::vector<float> drows(example.rows.size(), 7.0F);
     std::vector<float> ddense(example.parameters.size(), 7.0F);
@@ -167,7 +167,7 @@ TEST(CpuNetwork, GradientsAgreeWithCentralDifferences) {
 TEST(CpuNetwork, ALogitDependsOnNothingButItsSample) {
   const ModelShape shape{ModelKind::kDeepFm, 8, {64, 32}, 13, 5};
   const Example whole(shape, Network::kScoreBatch, 3);
-  const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+  const auto network = MakeCpuNetwork(GraphOf(shape));
   std::vector<float> expected(whole.batch.samples);
   ASSERT_TRUE(network->Score(whole.input(), expected).ok());
   for (const size_t begin : {0UL, 1UL, 500UL, 1001UL, 1023UL}) {
@@ -198,10 +198,40 @@ TEST(CpuNetwork, ALogitDependsOnNothingButItsSample) {
   }
 }
 
+TEST(CpuNetwork, ThreadsChangeNoBits) {
+  if (__builtin_cpu_supports("avx512f") == 0) GTEST_SKIP() << "they may on this processor";
+  const auto pool = WorkPool::Start("test", 2);
+  ASSERT_TRUE(pool.ok());
+  std::vector<ModelShape> shapes = {{ModelKind::kDeepFm, 8, {64, 32}, 5, 3},
+                                    {ModelKind::kDcn, 4, {16}, 5, 3},
+                                    {ModelKind::kDcnV2, 4, {16}, 5, 3},
+                                    {ModelKind::kDlrm, 4, {16}, 5, 3}};
+  shapes[1].cross_layers = shapes[2].cross_layers = 2;
+  shapes[2].cross_rank = 4;
+  shapes[2].bottom = shapes[3].bottom = {8, 4};
+  for (const ModelShape& shape : shapes) {
+    ASSERT_TRUE(ValidateModelShape(shape).ok());
+    const Example example(shape, 1300, 6);
+    const auto train = [&](WorkPool* threads) {
+      const auto network = MakeCpuNetwork(GraphOf(shape), threads);
+      std::vector<std::vector<float>> all = {std::vector<float>(example.rows.size()),
+                                             std::vector<float>(example.parameters.size()),
+                                             std::vector<float>(example.batch.samples)};
+      const auto loss =
+          network->Train(example.input(), {.dropout = 0.25F, .l2 = 0.5F, .dropout_seed = 7},
+                         {all[0], all[1], all[2]});
+      EXPECT_TRUE(loss.ok());
+      all.push_back({static_cast<float>(loss.ok() ? *loss : 0)});
+      return all;
+    };
+    EXPECT_EQ(train(nullptr), train(pool->get())) << ModelKindName(shape.kind);
+  }
+}
+
 TEST(CpuNetwork, EmptyBatchesGiveNoGradient) {
   for (const ModelShape& shape : Shapes()) {
     const Example example(shape, 0, 4);
-    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape));
     std::vector<float> ddense(example.parameters.size(), 7.0F);
     const auto loss = network->Train(example.input(), {.dropout = 0.5F, .l2 = 1}, {{}, ddense, {}});
     ASSERT_TRUE(loss.ok());
@@ -213,7 +243,7 @@ TEST(CpuNetwork, EmptyBatchesGiveNoGradient) {
 
 TEST(CpuNetwork, DenseInitialValuesAreAFunctionOfTheSeed) {
   const ModelShape shape{ModelKind::kDeepFm, 4, {16}, 3, 2};
-  const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+  const auto network = MakeCpuNetwork(GraphOf(shape));
   std::vector<float> a(GraphOf(shape).parameters());
   std::vector<float> b(a.size());
   std::vector<float> c(a.size());
@@ -233,7 +263,7 @@ TEST(CpuNetwork, DenseInitialValuesAreAFunctionOfTheSeed) {
 TEST(CpuNetwork, DropoutKeepsTheMeanAndStopsDroppedUnits) {
   const ModelShape shape{ModelKind::kDeepFm, 4, {512}, 2, 3};
   const Example example(shape, 1, 5);
-  const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+  const auto network = MakeCpuNetwork(GraphOf(shape));
   std::vector<float> plain(1);
   std::vector<float> drows(example.rows.size());
   std::vector<float> ddense(example.parameters.size());

@@ -91,7 +91,7 @@ TEST_F(GpuNetwork, TrainsAsTheCpuDoes) {
     // Some rows have more keys than a part of a sum.
     const GraphExample example(GraphOf(shape).spec(), kGpuIsEmulated ? 150 : 1500, 2,
                                /*weighted=*/shape.slots % 2 == 1);
-    const auto on_cpu = MakeCpuNetwork(GraphOf(shape), 1);
+    const auto on_cpu = MakeCpuNetwork(GraphOf(shape));
     const Regularisation regularisation{.l2 = 0.01F};
     const Pass expected = TrainOnce(on_cpu.get(), example, regularisation);
     for (const auto& [precision, tolerance] : precisions) {
@@ -107,7 +107,7 @@ TEST_F(GpuNetwork, TrainsAsTheCpuDoes) {
 TEST_F(GpuNetwork, DropsTheUnitsThatTheCpuDrops) {
   const ModelShape shape{ModelKind::kDeepFm, 4, {32, 16}, 3, 2};
   const GraphExample example(GraphOf(shape).spec(), 60, 3);
-  const auto on_cpu = MakeCpuNetwork(GraphOf(shape), 1);
+  const auto on_cpu = MakeCpuNetwork(GraphOf(shape));
   const auto network = MakeGpuNetwork(GraphOf(shape), 0, GemmPrecision::kFp32, 1);
   ASSERT_TRUE(network.ok());
   const Regularisation dropped{.dropout = 0.4F, .dropout_seed = 77};
@@ -140,7 +140,7 @@ TEST_F(GpuNetwork, FindsTheFirstNumberThatIsNotFiniteWhereTheCpuDoes) {
   for (const ModelShape& shape : GpuShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
     const LayerGraph graph = GraphOf(shape);
-    const auto on_cpu = MakeCpuNetwork(graph, 1);
+    const auto on_cpu = MakeCpuNetwork(graph);
     for (const GemmPrecision precision : {GemmPrecision::kFp32, GemmPrecision::kBf16}) {
       GraphExample example(graph.spec(), 8, 3);
       for (const GraphLayer& layer : graph.layers()) {

@@ -45,7 +45,7 @@ TEST(Graphs, LogitsAgreeWithTheFormula) {
   for (const ModelShape& shape : AllShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
     const GraphExample example(GraphOf(shape).spec(), 17, 1, /*weighted=*/shape.slots % 2 == 0);
-    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape));
     std::vector<float> logits(17);
     ASSERT_TRUE(network->Score(example.input(), logits).ok());
     for (size_t i = 0; i < logits.size(); ++i) {
@@ -71,7 +71,7 @@ TEST(Graphs, GradientsAgreeWithCentralDifferences) {
   for (const ModelShape& shape : AllShapes()) {
     SCOPED_TRACE(ModelKindName(shape.kind));
     GraphExample example(GraphOf(shape).spec(), 6, 2, /*weighted=*/shape.slots % 2 == 1);
-    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape));
     std::vector<float> rows(example.rows.size());
     std::vector<float> parameters(example.parameters.size());
     std::vector<float> logits(6);
@@ -115,7 +115,7 @@ TEST(Means, AreThoseOfKeysTimesTheirWeights) {
   // The bias; W and b of the hidden layer, which takes both slots; W and b of the next.
   std::vector<float> parameters = {0.25F, 2, 64, 0, 1, 0};
   ASSERT_EQ(parameters.size(), graph.parameters());
-  const auto network = MakeCpuNetwork(graph, 1);
+  const auto network = MakeCpuNetwork(graph);
   std::vector<float> rows(bags.rows.size());
   std::vector<float> gradients(parameters.size());
   std::vector<float> logits(1);
@@ -142,7 +142,7 @@ TEST(Graphs, PassesRepeatToTheBit) {
   for (const ModelShape& shape : AllShapes()) {
     const GraphExample example(GraphOf(shape).spec(), 9, 3);
     const GraphExample other(GraphOf(shape).spec(), 30, 4);
-    const auto network = MakeCpuNetwork(GraphOf(shape), 1);
+    const auto network = MakeCpuNetwork(GraphOf(shape));
     std::vector<float> rows[2];
     std::vector<float> parameters[2];
     std::vector<float> logits(9);

@@ -93,7 +93,7 @@ class AnyTrainer {
 
  private:
   const std::unique_ptr<Network> network_ =
-      MakeCpuNetwork(GraphOf({ModelKind::kLogistic, 0, {}, 1, 0}), 1);
+      MakeCpuNetwork(GraphOf({ModelKind::kLogistic, 0, {}, 1, 0}));
   std::unique_ptr<LocalStore> store_ = MakeHostStore();
   SingleGroup group_;
   Trainer trainer_{

@@ -145,7 +145,9 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
                         .seed = training.seed};
   state->tables = {table};
   STRATA_TRY(state->store->CreateTable(table));
-  const auto network = MakeCpuNetwork(GraphOf(shape), training.threads);
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> threads,
+                WorkPool::Start("step", training.threads - 1, ThreadWait::kSpinFirst));
+  const auto network = MakeCpuNetwork(GraphOf(shape), threads.get());
   SingleGroup alone;
   Trainer trainer({.seed = training.seed,
                    .batch_size = training.batch_size,
@@ -153,7 +155,8 @@ Result<ClickModel> ClickModel::Train(const ClickRows& rows, const ClickTraining&
                    .l2 = training.l2,
                    .dense_optimizer = training.dense_optimizer,
                    .tables = TableIds(state->tables),
-                   .nonce = SystemRandom64()},
+                   .nonce = SystemRandom64(),
+                   .threads = threads.get()},
                   *network, *state->store, alone);
   STRATA_TRY(trainer.Start());
   for (uint32_t epoch = 0; epoch < training.epochs; ++epoch) {
@@ -198,7 +201,7 @@ Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
   const LossKind loss = state_->saved.shape.loss;
   STRATA_ASSIGN(const std::unique_ptr<BatchSource> source,
                 Batches(rows, state_->features, false, loss));
-  const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape), 1);
+  const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape));
   Scorer scorer(*network, state_->saved.dense, *state_->store, TableIds(state_->tables));
   std::vector<float> all;
   STRATA_TRY(scorer.Score(*source, [&](const Batch&, std::span<const float> logits) -> Status {
@@ -214,7 +217,7 @@ Result<std::vector<float>> ClickModel::Predict(const ClickRows& rows) const {
 Result<ClickMetrics> ClickModel::Evaluate(const ClickRows& rows) const {
   STRATA_ASSIGN(const std::unique_ptr<BatchSource> source,
                 Batches(rows, state_->features, true, state_->saved.shape.loss));
-  const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape), 1);
+  const auto network = MakeCpuNetwork(GraphOf(state_->saved.shape));
   Scorer scorer(*network, state_->saved.dense, *state_->store, TableIds(state_->tables));
   SingleGroup alone;
   STRATA_ASSIGN(const Metrics metrics,
