@@ -11,11 +11,14 @@
 namespace strata {
 namespace {
 
-// Weight, state and gradient never overlap; said so, the loop vectorises.
+constexpr size_t kPiece = size_t{1} << 16;  // of a flat span, which a thread takes at a time
+
+// The elements from `begin` to `end` of a row of `count`. Weight, state and gradient never overlap;
+// said so, the loop vectorises.
 template <typename Rule, typename Shape>
-void ApplySpan(const Rule& rule, const Shape& shape, size_t count, float* __restrict value,
-               float* __restrict state, const float* __restrict gradient) {
-  for (size_t i = 0; i < count; ++i) {
+void ApplySpan(const Rule& rule, const Shape& shape, size_t begin, size_t end, size_t count,
+               float* __restrict value, float* __restrict state, const float* __restrict gradient) {
+  for (size_t i = begin; i < end; ++i) {
     rule(shape(gradient[i], value[i]), value[i], state + i, count);
   }
 }
@@ -23,7 +26,15 @@ void ApplySpan(const Rule& rule, const Shape& shape, size_t count, float* __rest
 // One row, or one span as if it were a row. Its device counterpart is in kernels/sparse/update.cu.
 template <typename Rule, typename Shape>
 void ApplyRow(const Rule& rule, Shape shape, size_t count, float* value, float* state,
-              const float* gradient, uint64_t last_step) {
+              const float* gradient, uint64_t last_step, WorkPool* threads = nullptr) {
+  const auto apply = [&](const auto& on_elements) {
+    if (threads == nullptr) {
+      return ApplySpan(on_elements, shape, 0, count, count, value, state, gradient);
+    }
+    threads->RunPieces(count, kPiece, [&](size_t begin, size_t end) {
+      ApplySpan(on_elements, shape, begin, end, count, value, state, gradient);
+    });
+  };
   if constexpr (Shape::kMayClipNorm) {
     if (shape.clip_norm > 0) {
       shape.ScaleTo(SumOfSquares(count, [&](size_t i) { return shape.Clipped(gradient[i]); }));
@@ -33,12 +44,12 @@ void ApplyRow(const Rule& rule, Shape shape, size_t count, float* value, float* 
     const double squares =
         SumOfSquares(count, [&](size_t i) { return shape(gradient[i], value[i]); });
     const auto of_row = rule.ForRow(squares / static_cast<double>(count), state[0]);
-    ApplySpan(of_row, shape, count, value, state, gradient);
+    apply(of_row);
     state[0] = of_row.first_state;
   } else if constexpr (Rule::kNeeds == RowNeed::kLastStep) {
-    ApplySpan(rule.ForRow(last_step), shape, count, value, state, gradient);
+    apply(rule.ForRow(last_step));
   } else {
-    ApplySpan(rule, shape, count, value, state, gradient);
+    apply(rule);
   }
 }
 
@@ -81,12 +92,13 @@ void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint3
 }
 
 void ApplyDense(const Exec& exec, const OptimizerSpec& spec, uint64_t step, std::span<float> value,
-                std::span<float> state, std::span<const float> gradient) {
+                std::span<float> state, std::span<const float> gradient, WorkPool* threads) {
   STRATA_CHECK(exec.device == DeviceKind::kCpu && step >= 1);
   STRATA_CHECK(value.size() == gradient.size() && state.size() == StateWidth(spec, value.size()));
   if (value.empty()) return;
   WithRuleAndShape(spec, step, [&](const auto& rule, const auto& shape) {
-    ApplyRow(rule, shape, value.size(), value.data(), state.data(), gradient.data(), step - 1);
+    ApplyRow(rule, shape, value.size(), value.data(), state.data(), gradient.data(), step - 1,
+             threads);
   });
 }
 

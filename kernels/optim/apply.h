@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/thread/work_pool.h"
 #include "strata/element_type.h"
 #include "strata/exec.h"
 #include "strata/optimizer_spec.h"
@@ -70,9 +71,11 @@ void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint3
                std::span<const RowUpdate> updates);
 
 // The rule over flat spans, as if they were one row that every step updates: clip_norm bounds the
-// norm of the whole. value.size() == gradient.size(), state.size() == StateWidth of it.
+// norm of the whole. value.size() == gradient.size(), state.size() == StateWidth of it. `threads`
+// help, and change no bits; null: the calling thread works alone.
 void ApplyDense(const Exec& exec, const OptimizerSpec& spec, uint64_t step, std::span<float> value,
-                std::span<float> state, std::span<const float> gradient);
+                std::span<float> state, std::span<const float> gradient,
+                WorkPool* threads = nullptr);
 
 // No NaN and no infinity among them. A row whose gradient fails this is to be left alone.
 bool AllFinite(std::span<const float> values);

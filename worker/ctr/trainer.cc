@@ -245,7 +245,8 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   stages_.End(Stage::kOther);
   SubmitUpdate(part, next);
   stages_.End(Stage::kUpdates);
-  ApplyDense({}, options_.dense_optimizer, step_, dense_, dense_state_, dense_gradient);
+  ApplyDense({}, options_.dense_optimizer, step_, dense_, dense_state_, dense_gradient,
+             options_.threads);
   stages_.End(Stage::kCompute);
 
   samples_ += static_cast<uint64_t>(samples);

@@ -45,8 +45,8 @@ struct TrainerOptions {
   BetweenSteps between_steps = {};
   InputNames names = {};         // for messages
   const Clock* clock = nullptr;  // of stages(); null: they are not measured
-  // Threads that help with distinct keys and gradients; null: the calling one works alone. They
-  // change no bits.
+  // Threads that help with distinct keys, gradients and the dense part's update; null: the calling
+  // one works alone. They change no bits.
   WorkPool* threads = nullptr;
   // Finds the distinct keys of the part after the next one while a step is computed. Null: the
   // calling thread finds those of the next one while rows are on their way.

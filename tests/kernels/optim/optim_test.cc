@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread/work_pool.h"
 #include "kernels/optim/apply.h"
 #include "kernels/optim/learning_rate.h"
 #include "tests/kernels/optim/reference.h"
@@ -170,6 +171,26 @@ TEST(OptimizerTest, RowsFollowTheSchedule) {
     ApplyDense(Exec{}, spec, 1, value, state, gradient);
     ApplyDense(Exec{}, quarter, 1, as_quarter, state_of_quarter, gradient);
     EXPECT_EQ(value, as_quarter) << NameOf(spec);
+  }
+}
+
+TEST(OptimizerTest, ThreadsChangeNoBits) {
+  constexpr size_t kCount = 200'000;
+  const auto pool = WorkPool::Start("test", 2);
+  ASSERT_TRUE(pool.ok());
+  std::mt19937_64 random(9);
+  std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
+  std::vector<float> gradient(kCount);
+  for (float& number : gradient) number = uniform(random);
+  for (const OptimizerSpec& spec : Specs()) {
+    const auto apply = [&](WorkPool* threads) {
+      std::vector<float> value(kCount, 0.5F);
+      std::vector<float> state(StateWidth(spec, kCount), 0.25F);
+      ApplyDense(Exec{}, spec, 3, value, state, gradient, threads);
+      value.insert(value.end(), state.begin(), state.end());
+      return value;
+    };
+    EXPECT_EQ(apply(nullptr), apply(pool->get())) << NameOf(spec);
   }
 }
 
