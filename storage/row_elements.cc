@@ -10,7 +10,8 @@
 namespace strata {
 namespace {
 
-constexpr size_t kRowsWidened = 64;  // at a time: they stay in the cache
+constexpr size_t kRowsWidened = 64;   // at a time: they stay in the cache
+constexpr size_t kRowsUpdated = 512;  // that a thread takes at a time
 
 void Widen(ElementType type, const std::byte* from, size_t count, float* out) {
   if (type == ElementType::kFp32) {
@@ -128,12 +129,14 @@ void WriteInitialState(const TableSpec& spec, const RowSchema& schema, void* row
 
 RowUpdates::RowUpdates(const TableSpec& spec) : spec_(spec), schema_(SchemaOf(spec)) {}
 
-void RowUpdates::Apply(uint64_t step) {
-  if (schema_.IsNarrow()) {
-    ApplyNarrow(step);
-  } else {
-    ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
-  }
+void RowUpdates::Apply(uint64_t step, WorkPool* threads) {
+  if (schema_.IsNarrow()) return ApplyNarrow(step);
+  const auto apply = [&](size_t begin, size_t end) {
+    ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim,
+              std::span(updates_).subspan(begin, end - begin));
+  };
+  if (threads == nullptr) return apply(0, updates_.size());
+  threads->RunPieces(updates_.size(), kRowsUpdated, apply);
 }
 
 void RowUpdates::ApplyNarrow(uint64_t step) {

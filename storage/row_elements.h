@@ -69,6 +69,15 @@ class RowUpdates {
     updates_.clear();
     keys_.clear();
   }
+  // As many as Set is then called for, each with a number of its own, by any threads.
+  void Resize(size_t count) {
+    updates_.resize(count);
+    if (schema_.IsNarrow()) keys_.resize(count);
+  }
+  void Set(size_t number, Key key, void* row, const float* gradient, uint64_t last_step) {
+    updates_[number] = {static_cast<float*>(row), gradient, last_step};
+    if (schema_.IsNarrow()) keys_[number] = key;
+  }
   // The row stays where it is until Apply.
   void Add(Key key, void* row, const float* gradient, uint64_t last_step) {
     updates_.push_back({static_cast<float*>(row), gradient, last_step});
@@ -76,7 +85,8 @@ class RowUpdates {
   }
   // The rule in fp32 at time `step`, once for each row. What narrow types cannot hold is rounded
   // stochastically, by random bits that follow from seed, key, element and step.
-  void Apply(uint64_t step);
+  // `threads` help with rows of fp32; null: the calling thread works alone.
+  void Apply(uint64_t step, WorkPool* threads = nullptr);
 
  private:
   void ApplyNarrow(uint64_t step);

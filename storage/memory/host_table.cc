@@ -11,28 +11,44 @@ namespace strata {
 namespace {
 
 constexpr size_t kCountersAhead = 16;   // rows whose counters are fetched before their turn
+constexpr size_t kPieceKeys = 1024;     // that a thread looks up at a time
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
+
+// Calls task(begin, end) for pieces of the keys. A thread that is alone reads ahead over all of
+// them.
+template <typename Task>
+void ForPieces(WorkPool* threads, size_t keys, const Task& task) {
+  if (threads == nullptr) return task(size_t{0}, keys);
+  threads->RunPieces(keys, kPieceKeys, task);
+}
 
 }  // namespace
 
-HostTable::HostTable(const TableSpec& spec, MemoryBudget* budget, RowOrder order)
+HostTable::HostTable(const TableSpec& spec, MemoryBudget* budget, RowOrder order, WorkPool* threads)
     : spec_(spec),
       schema_(SchemaOf(spec)),
+      threads_(threads),
       rows_(schema_, budget, order),
       index_(rows_, budget),
       updates_(spec) {}
 
 Status HostTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const size_t dim = spec_.dim;
-  uint64_t hits = 0;
-  index_.VisitRows(keys, dim * BytesOf(schema_.value_type), [&](size_t i, uint64_t row) {
-    const std::span<float> place = out.subspan(i * dim, dim);
-    if (row == kNoRow) {
-      InitialValue(spec_, schema_, keys[i], place);
-    } else {
-      ReadElements(schema_, rows_.Elements(row), dim, place.data());
-      ++hits;
-    }
+  std::atomic<uint64_t> hits = 0;
+  ForPieces(threads_, keys.size(), [&](size_t begin, size_t end) {
+    const std::span<const Key> its = keys.subspan(begin, end - begin);
+    const std::span<float> places = out.subspan(begin * dim);
+    uint64_t its_hits = 0;
+    index_.VisitRows(its, dim * BytesOf(schema_.value_type), [&](size_t i, uint64_t row) {
+      const std::span<float> place = places.subspan(i * dim, dim);
+      if (row == kNoRow) {
+        InitialValue(spec_, schema_, its[i], place);
+      } else {
+        ReadElements(schema_, rows_.Elements(row), dim, place.data());
+        ++its_hits;
+      }
+    });
+    hits += its_hits;
   });
   stats_.lookups += keys.size();
   stats_.lookup_hits += hits;
@@ -52,47 +68,68 @@ uint64_t HostTable::AddRow(Key key) {
 
 Status HostTable::PrepareUpdate(std::span<const GradientPart> parts) {
   combiner_.Combine(parts, spec_.dim);
-  targets_.clear();
-  rejected_ = 0;
-  uint64_t missing = 0;
+  const std::span<const Key> keys = combiner_.keys();
+  targets_.resize(keys.size());
+  std::atomic<uint64_t> rejected = 0;
+  std::atomic<uint64_t> missing = 0;
   // Of a large batch nothing that is read here is still in the cache when its turn to change comes.
-  index_.VisitRows(combiner_.keys(), 0, [&](size_t i, uint64_t row) {
-    const float* gradient = combiner_.gradient(i);
-    if (!AllFinite({gradient, spec_.dim})) {
-      ++rejected_;
-      return;
-    }
-    if (row == kNoRow) ++missing;
-    targets_.push_back({gradient, row, static_cast<uint32_t>(i), combiner_.parts(i)});
+  ForPieces(threads_, keys.size(), [&](size_t begin, size_t end) {
+    uint64_t its_rejected = 0;
+    uint64_t its_missing = 0;
+    index_.VisitRows(keys.subspan(begin, end - begin), 0, [&](size_t i, uint64_t row) {
+      const size_t key = begin + i;
+      const float* gradient = combiner_.gradient(key);
+      if (!AllFinite({gradient, spec_.dim})) {
+        gradient = nullptr;
+        ++its_rejected;
+      } else if (row == kNoRow) {
+        ++its_missing;
+      }
+      targets_[key] = {gradient, row, static_cast<uint32_t>(key), combiner_.parts(key), false};
+    });
+    rejected += its_rejected;
+    missing += its_missing;
   });
-  return missing == 0 ? Status::Ok() : Reserve(missing);
+  rejected_ = rejected;
+  if (rejected_ != 0) {
+    std::erase_if(targets_, [](const Target& target) { return target.gradient == nullptr; });
+  }
+  missing_ = missing;
+  return missing_ == 0 ? Status::Ok() : Reserve(missing_);
 }
 
+// Only what makes rows, or keeps them for a snapshot, is of one thread.
 void HostTable::CommitUpdate(uint64_t step) {
-  updates_.Clear();
-  for (size_t i = 0; i < targets_.size(); ++i) {
-    const Target& target = targets_[i];
-    if (i + kCountersAhead < targets_.size() && targets_[i + kCountersAhead].row != kNoRow) {
-      rows_.PrefetchCounters(targets_[i + kCountersAhead].row);
-    }
-    uint64_t row = target.row;
-    if (row == kNoRow) {
+  if (missing_ != 0) {
+    for (Target& target : targets_) {
+      if (target.row != kNoRow) continue;
       const Key key = combiner_.keys()[target.key];
-      row = AddRow(key);
-      WriteInitialValue(spec_, schema_, key, rows_.Elements(row));
-      WriteInitialState(spec_, schema_, rows_.Elements(row));
-      *rows_.Counters(row) = RowCounters{};
-    } else {
-      KeepForSnapshot(row);
+      target.row = AddRow(key);
+      target.is_new = true;
+      WriteInitialValue(spec_, schema_, key, rows_.Elements(target.row));
+      WriteInitialState(spec_, schema_, rows_.Elements(target.row));
+      *rows_.Counters(target.row) = RowCounters{};
     }
-    RowCounters& counters = *rows_.Counters(row);
-    counters.checkpoint_epoch = history_.epoch();
-    counters.frequency += std::min(target.parts, UINT32_MAX - counters.frequency);
-    updates_.Add(combiner_.keys()[target.key], rows_.Elements(row), target.gradient,
-                 counters.last_step);
-    counters.last_step = step;
   }
-  updates_.Apply(step);
+  if (in_snapshot()) {
+    for (const Target& target : targets_) {
+      if (!target.is_new) KeepForSnapshot(target.row);
+    }
+  }
+  updates_.Resize(targets_.size());
+  ForPieces(threads_, targets_.size(), [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const Target& target = targets_[i];
+      if (i + kCountersAhead < end) rows_.PrefetchCounters(targets_[i + kCountersAhead].row);
+      RowCounters& counters = *rows_.Counters(target.row);
+      counters.checkpoint_epoch = history_.epoch();
+      counters.frequency += std::min(target.parts, UINT32_MAX - counters.frequency);
+      updates_.Set(i, combiner_.keys()[target.key], rows_.Elements(target.row), target.gradient,
+                   counters.last_step);
+      counters.last_step = step;
+    }
+  });
+  updates_.Apply(step, threads_);
   stats_.updates += combiner_.occurrences();
   stats_.rejected += rejected_;
   ++stats_.steps;

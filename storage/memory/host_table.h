@@ -22,8 +22,10 @@ class HostTable : public LowerTable {
  public:
   // `spec` has passed ValidateTableSpec. `budget` may be null, and outlives the table. `order`: of
   // the rows in memory; by home for who reads and writes most of them in the order of home_seed().
+  // `threads` help with lookups and updates, and outlive the table; null: the calling thread works
+  // alone.
   explicit HostTable(const TableSpec& spec, MemoryBudget* budget = nullptr,
-                     RowOrder order = RowOrder::kAsTheyCome);
+                     RowOrder order = RowOrder::kAsTheyCome, WorkPool* threads = nullptr);
 
   const TableSpec& spec() const override { return spec_; }
   Status Lookup(std::span<const Key> keys, std::span<float> out) override;
@@ -53,10 +55,11 @@ class HostTable : public LowerTable {
 
  private:
   struct Target {
-    const float* gradient;
-    uint64_t row;    // kNoRow: to be made
-    uint32_t key;    // position among the combiner's keys
-    uint32_t parts;  // that brought it
+    const float* gradient;  // null: it is not finite
+    uint64_t row;           // kNoRow: to be made
+    uint32_t key;           // position among the combiner's keys
+    uint32_t parts;         // that brought it
+    bool is_new;            // CommitUpdate has made it
   };
 
   // A snapshot goes by row number too. A row that it has still to reach is copied aside before its
@@ -82,6 +85,7 @@ class HostTable : public LowerTable {
 
   const TableSpec spec_;
   const RowSchema schema_;
+  WorkPool* const threads_;
   RowSlabs rows_;
   RowIndex index_;
   TableStats stats_;
@@ -93,6 +97,7 @@ class HostTable : public LowerTable {
   std::vector<Target> targets_;  // update: the rows whose gradient is finite
   RowUpdates updates_;
   uint64_t rejected_ = 0;
+  uint64_t missing_ = 0;  // rows that the targets are without
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;
   std::span<const Key> erase_keys_;

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 
+#include "base/thread/work_pool.h"
 #include "kernels/core/initializer.h"
 #include "storage/memory/host_store.h"
 #include "tests/support/map_table.h"
@@ -29,6 +31,46 @@ ScanPage ScanAll(const LocalTable& table) {
   page.with_state = true;
   EXPECT_TRUE(table.Scan(page).ok());
   return page;
+}
+
+// Batches of several pieces, with keys that are new, that come twice, and whose gradients are no
+// numbers; a snapshot is under way for some of them.
+TEST(HostTableTest, ThreadsChangeNothing) {
+  const auto pool = WorkPool::Start("test", 2);
+  ASSERT_TRUE(pool.ok());
+  for (const ElementType type : {ElementType::kFp32, ElementType::kBf16}) {
+    TableSpec spec = Spec(3, OptimizerKind::kAdaGrad);
+    spec.value_type = spec.state_type = type;
+    HostTable alone(spec);
+    HostTable helped(spec, nullptr, RowOrder::kAsTheyCome, pool->get());
+    std::mt19937_64 random(4);
+    for (uint64_t step = 1; step <= 6; ++step) {
+      std::vector<Key> keys(5000);
+      for (Key& key : keys) key = random() % (2000 * step);
+      std::vector<float> gradients(keys.size() * spec.dim);
+      for (float& number : gradients) number = static_cast<float>(random() % 100) / 64;
+      gradients[3000] = gradients[9000] = NAN;
+      std::vector<float> rows(gradients.size());
+      std::vector<float> other_rows(gradients.size());
+      const GradientPart part{keys, gradients};
+      for (HostTable* const table : {&alone, &helped}) {
+        if (step == 4) table->BeginSnapshot(0);
+        ASSERT_TRUE(table->PrepareUpdate({&part, 1}).ok());
+        table->CommitUpdate(step);
+        ASSERT_TRUE(table->Lookup(keys, table == &alone ? rows : other_rows).ok());
+      }
+      ASSERT_EQ(rows, other_rows);
+    }
+    const ScanPage a = ScanAll(alone);
+    const ScanPage b = ScanAll(helped);
+    EXPECT_EQ(a.keys, b.keys);
+    EXPECT_EQ(a.rows, b.rows);
+    ASSERT_EQ(a.counters.size(), b.counters.size());
+    EXPECT_EQ(memcmp(a.counters.data(), b.counters.data(), a.counters.size() * sizeof(RowCounters)),
+              0);
+    EXPECT_EQ(alone.Stats().rejected, helped.Stats().rejected);
+    EXPECT_EQ(alone.Stats().lookup_hits, helped.Stats().lookup_hits);
+  }
 }
 
 // Index and rows together, at the row counts where the index has just been made and just been

@@ -56,8 +56,8 @@ class EmbeddedSession final : public Session {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> MakeEmbeddedSession(const JobConfig& job) {
-  std::unique_ptr<LocalStore> store = MakeHostStore();
+Result<std::unique_ptr<Session>> MakeEmbeddedSession(const JobConfig& job, WorkPool* threads) {
+  std::unique_ptr<LocalStore> store = MakeHostStore({.threads = threads});
   if (job.rows_on_gpu) {
     Result<std::unique_ptr<LocalStore>> on_gpu = MakeLocalGpuStore(
         {.device = job.device.ordinal.value_or(0), .memory_bytes = job.gpu_memory_bytes});

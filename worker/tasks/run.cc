@@ -50,7 +50,7 @@ class CtrRun {
 
  private:
   Result<std::unique_ptr<Session>> OpenSession(const WorkerIdentity& identity) {
-    if (!options_.cluster.has_value()) return MakeEmbeddedSession(options_.job);
+    if (!options_.cluster.has_value()) return MakeEmbeddedSession(options_.job, threads_.get());
     if (options_.job.rows_on_gpu) {
       return Invalid(fmt::format(
           "{}: sparse.placement = \"gpu\" is for a job without servers: with them, rows are there",

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/file/disk.h"
+#include "base/thread/work_pool.h"
 #include "cluster/cluster_config.h"
 #include "cluster/collective/group.h"
 #include "cluster/join/linked_group.h"
@@ -64,7 +65,9 @@ struct SessionHooks {
 
 // Without servers; rows are where the job says. kNotFound, kRefused, kFailed: the GPU that it names
 // is not there, or has not the memory.
-Result<std::unique_ptr<Session>> MakeEmbeddedSession(const JobConfig& job);
+// `threads` help with the rows of a table on the CPU, and outlive the session; null: none.
+Result<std::unique_ptr<Session>> MakeEmbeddedSession(const JobConfig& job,
+                                                     WorkPool* threads = nullptr);
 
 // FindIdentity; kInvalid also when neither the list nor cluster.servers names servers.
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);

@@ -57,8 +57,8 @@ class ClickSteps::Source final : public BatchSource {
 
 ClickSteps::ClickSteps(const ClickStepsOptions& options, std::unique_ptr<WorkPool> threads)
     : options_(options),
-      store_(MakeHostStore()),
       threads_(std::move(threads)),
+      store_(MakeHostStore({.threads = threads_.get()})),
       network_(MakeCpuNetwork(GraphOf(options.shape), threads_.get())),
       source_(std::make_shared<Source>(options)) {}
 

@@ -31,7 +31,7 @@ class ClickSteps {
 
   // Trains on `count` batches, which take turns.
   Status Run(uint64_t count);
-  uint64_t steps() const { return trainer_->steps(); }            // all of them
+  uint64_t steps() const { return trainer_->steps(); }  // all of them
 
  private:
   class Source;
@@ -40,9 +40,9 @@ class ClickSteps {
   Status Fill(const TableSpec& table);
 
   const ClickStepsOptions options_;
+  std::unique_ptr<WorkPool> threads_;  // outlives what it helps
   std::unique_ptr<LocalStore> store_;
   SingleGroup group_;
-  std::unique_ptr<WorkPool> threads_;  // outlives what it helps
   std::unique_ptr<Network> network_;
   std::shared_ptr<Source> source_;
   std::unique_ptr<Trainer> trainer_;

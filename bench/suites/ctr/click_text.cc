@@ -91,7 +91,8 @@ Result<double> TrainFromText(const std::string& path, const std::string& format,
   STRATA_ASSIGN(options.job, ParseJob(job, "bench.toml", {}));
   options.threads = threads;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, StartStepThreads(threads));
-  STRATA_ASSIGN(const std::unique_ptr<Session> session, MakeEmbeddedSession(options.job));
+  STRATA_ASSIGN(const std::unique_ptr<Session> session,
+                MakeEmbeddedSession(options.job, pool.get()));
   StatusBoard board(RealClock());
   ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
   STRATA_ASSIGN(const TaskResult result, RunTask({.options = options,
