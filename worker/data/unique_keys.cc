@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kPartKeys = size_t{1} << 13;  // of a part, by and large
 constexpr int kGroupBits = std::bit_width(kKeyGroups - 1);
 constexpr int kPartBitsMax = 9;               // of how many parts there are
-constexpr size_t kRunKeys = size_t{1} << 15;  // that a thread takes at a time
+constexpr size_t kRunKeys = size_t{1} << 13;  // that a thread takes at a time
 
 size_t CountKeys(const Batch& batch, size_t first_slot, size_t slots) {
   if (slots == batch.slots) return batch.keys.size();

@@ -251,6 +251,7 @@ class TrainTask {
                        .names = names,
                        .clock = &context_.clock,
                        .threads = gpu_threads_ ? gpu_threads_.get() : context_.threads,
+                       .beside = beside_.get(),
                        .wants_end = [this] { return WantsEnd(); }},
         network, context_.session.store(), group_);
     return {};
