@@ -2,14 +2,18 @@
 
 #include <type_traits>
 
+#include "kernels/core/wide_vectors.h"
+
 namespace strata {
 namespace {
 
 template <typename Apply>
 void ForEachElement(size_t samples, size_t width, const Apply& apply) {
-  for (size_t i = 0; i < samples; ++i) {
-    for (size_t e = 0; e < width; ++e) apply(i, e);
-  }
+  WithWideVectors([&] {
+    for (size_t i = 0; i < samples; ++i) {
+      for (size_t e = 0; e < width; ++e) apply(i, e);
+    }
+  });
 }
 
 // Calls run(std::integral_constant) with the activation, so that loops need not look at it.

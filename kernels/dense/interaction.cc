@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/core/wide_vectors.h"
+
 namespace strata {
 namespace {
 
@@ -36,46 +38,50 @@ void InteractionForward(const Exec& /*exec*/, const InteractionShape& shape,
   // The vectors' elements, the first ones of all side by side, and so on.
   const size_t lanes = (shape.vectors + kLanes - 1) / kLanes * kLanes;
   std::vector<float> turned(shape.dim * lanes);
-  for (size_t i = 0; i < shape.samples; ++i) {
-    const float* from = x.data() + i * shape.x_stride;
-    float* const to = y.data() + i * shape.y_stride;
-    float* at = std::copy_n(from, shape.dim, to);
-    for (size_t v = 0; v < shape.vectors; ++v) {
-      for (size_t d = 0; d < shape.dim; ++d) turned[d * lanes + v] = from[v * shape.dim + d];
-    }
-    for (size_t v = 1; v < shape.vectors; ++v) {
-      const float* const its = from + v * shape.dim;
-      for (size_t u = 0; u < v; u += kLanes) {
-        float products[kLanes] = {};
-        const float* others = turned.data() + u;
-        for (size_t d = 0; d < shape.dim; ++d, others += lanes) {
-          for (size_t lane = 0; lane < kLanes; ++lane) products[lane] += its[d] * others[lane];
-        }
-        at = std::copy_n(products, std::min(kLanes, v - u), at);
+  WithWideVectors([&] {
+    for (size_t i = 0; i < shape.samples; ++i) {
+      const float* from = x.data() + i * shape.x_stride;
+      float* const to = y.data() + i * shape.y_stride;
+      float* at = std::copy_n(from, shape.dim, to);
+      for (size_t v = 0; v < shape.vectors; ++v) {
+        for (size_t d = 0; d < shape.dim; ++d) turned[d * lanes + v] = from[v * shape.dim + d];
       }
+      for (size_t v = 1; v < shape.vectors; ++v) {
+        const float* const its = from + v * shape.dim;
+        for (size_t u = 0; u < v; u += kLanes) {
+          float products[kLanes] = {};
+          const float* others = turned.data() + u;
+          for (size_t d = 0; d < shape.dim; ++d, others += lanes) {
+            for (size_t lane = 0; lane < kLanes; ++lane) products[lane] += its[d] * others[lane];
+          }
+          at = std::copy_n(products, std::min(kLanes, v - u), at);
+        }
+      }
+      std::fill(at, to + shape.y_width, 0.0F);
     }
-    std::fill(at, to + shape.y_width, 0.0F);
-  }
+  });
 }
 
 void InteractionBackward(const Exec& /*exec*/, const InteractionShape& shape,
                          std::span<const float> x, std::span<const float> dy, std::span<float> dx) {
-  for (size_t i = 0; i < shape.samples; ++i) {
-    const float* const from = x.data() + i * shape.x_stride;
-    const float* const g = dy.data() + i * shape.y_stride;
-    float* const to = dx.data() + i * shape.x_stride;
-    for (size_t d = 0; d < shape.dim; ++d) to[d] += g[d];
-    for (size_t v = 0; v < shape.vectors; ++v) {
-      size_t first = 0;
-      for (; first + kBlock <= shape.dim; first += kBlock) {
-        AddOthers(shape, v, first, std::integral_constant<size_t, kBlock>(), from, g + shape.dim,
-                  to + v * shape.dim);
-      }
-      if (first < shape.dim) {
-        AddOthers(shape, v, first, shape.dim - first, from, g + shape.dim, to + v * shape.dim);
+  WithWideVectors([&] {
+    for (size_t i = 0; i < shape.samples; ++i) {
+      const float* const from = x.data() + i * shape.x_stride;
+      const float* const g = dy.data() + i * shape.y_stride;
+      float* const to = dx.data() + i * shape.x_stride;
+      for (size_t d = 0; d < shape.dim; ++d) to[d] += g[d];
+      for (size_t v = 0; v < shape.vectors; ++v) {
+        size_t first = 0;
+        for (; first + kBlock <= shape.dim; first += kBlock) {
+          AddOthers(shape, v, first, std::integral_constant<size_t, kBlock>(), from, g + shape.dim,
+                    to + v * shape.dim);
+        }
+        if (first < shape.dim) {
+          AddOthers(shape, v, first, shape.dim - first, from, g + shape.dim, to + v * shape.dim);
+        }
       }
     }
-  }
+  });
 }
 
 }  // namespace strata

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/thread/work_pool.h"
+#include "kernels/core/wide_vectors.h"
 
 namespace strata {
 
@@ -48,10 +49,12 @@ Status LinearBackward(const Exec& exec, MatMul& matmul, const LinearShape& shape
   const size_t stride = shape.y_stride == 0 ? shape.out : shape.y_stride;
   RunPieces(matmul.threads(), shape.out, kPieceColumns, [&](size_t begin, size_t end) {
     std::fill(db.begin() + begin, db.begin() + end, 0.0F);
-    for (size_t row = 0; row < shape.batch; ++row) {
-      const float* from = dy.data() + row * stride;
-      for (size_t column = begin; column < end; ++column) db[column] += from[column];
-    }
+    WithWideVectors([&] {
+      for (size_t row = 0; row < shape.batch; ++row) {
+        const float* from = dy.data() + row * stride;
+        for (size_t column = begin; column < end; ++column) db[column] += from[column];
+      }
+    });
   });
   if (dx.empty()) return {};
   return matmul.Run(exec,

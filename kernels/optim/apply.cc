@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/core/wide_vectors.h"
 #include "kernels/optim/gradient_shape.h"
 #include "kernels/optim/row_sum.h"
 #include "kernels/optim/rules.h"
@@ -32,7 +33,8 @@ void ApplyRow(const Rule& rule, Shape shape, size_t count, float* value, float* 
       return ApplySpan(on_elements, shape, 0, count, count, value, state, gradient);
     }
     threads->RunPieces(count, kPiece, [&](size_t begin, size_t end) {
-      ApplySpan(on_elements, shape, begin, end, count, value, state, gradient);
+      WithWideVectors(
+          [&] { ApplySpan(on_elements, shape, begin, end, count, value, state, gradient); });
     });
   };
   if constexpr (Shape::kMayClipNorm) {
@@ -75,19 +77,22 @@ void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint3
   constexpr size_t kAhead = 8;  // rows fetched before their turn
   const size_t last = size_t{dim} + StateWidth(spec, dim) - 1;
   WithRuleAndShape(spec, step, [&](const auto& rule, const auto& shape) {
-    for (size_t i = 0; i < updates.size(); ++i) {
-      if (i + kAhead < updates.size()) {
-        // Wide rows the processor streams itself; the state's beginning it cannot guess.
-        const RowUpdate& next = updates[i + kAhead];
-        __builtin_prefetch(next.row, 1);
-        __builtin_prefetch(next.row + dim, 1);
-        __builtin_prefetch(next.row + last, 1);
-        __builtin_prefetch(next.gradient);
-        __builtin_prefetch(next.gradient + dim - 1);
+    const auto apply_all = [&] {
+      for (size_t i = 0; i < updates.size(); ++i) {
+        if (i + kAhead < updates.size()) {
+          // Wide rows the processor streams itself; the state's beginning it cannot guess.
+          const RowUpdate& next = updates[i + kAhead];
+          __builtin_prefetch(next.row, 1);
+          __builtin_prefetch(next.row + dim, 1);
+          __builtin_prefetch(next.row + last, 1);
+          __builtin_prefetch(next.gradient);
+          __builtin_prefetch(next.gradient + dim - 1);
+        }
+        const RowUpdate& update = updates[i];
+        ApplyRow(rule, shape, dim, update.row, update.row + dim, update.gradient, update.last_step);
       }
-      const RowUpdate& update = updates[i];
-      ApplyRow(rule, shape, dim, update.row, update.row + dim, update.gradient, update.last_step);
-    }
+    };
+    WithWideVectors(apply_all);
   });
 }
 
@@ -97,8 +102,15 @@ void ApplyDense(const Exec& exec, const OptimizerSpec& spec, uint64_t step, std:
   STRATA_CHECK(value.size() == gradient.size() && state.size() == StateWidth(spec, value.size()));
   if (value.empty()) return;
   WithRuleAndShape(spec, step, [&](const auto& rule, const auto& shape) {
-    ApplyRow(rule, shape, value.size(), value.data(), state.data(), gradient.data(), step - 1,
-             threads);
+    const auto apply = [&] {
+      ApplyRow(rule, shape, value.size(), value.data(), state.data(), gradient.data(), step - 1,
+               threads);
+    };
+    if (threads == nullptr) {
+      WithWideVectors(apply);
+    } else {
+      apply();
+    }
   });
 }
 

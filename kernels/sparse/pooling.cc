@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/core/wide_vectors.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -30,17 +31,19 @@ void PoolForward(const Exec& /*exec*/, const PoolShape& shape, std::span<const u
                  std::span<float> pooled, std::span<const float> key_weights) {
   CheckShape(shape, offsets, pooled.size());
   STRATA_CHECK(key_weights.empty() || key_weights.size() >= index.size());
-  for (size_t i = 0; i < shape.samples; ++i) {
-    for (size_t s = 0; s < shape.slots; ++s) {
-      float* to = pooled.data() + i * shape.stride + s * shape.dim;
-      std::fill_n(to, shape.dim, 0.0F);
-      const size_t bag = shape.bag(i, s);
-      for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) {
-        AddTimes(WeightOf(key_weights, k), rows.data() + index[k] * shape.row_dim + shape.first,
-                 shape.dim, to);
+  WithWideVectors([&] {
+    for (size_t i = 0; i < shape.samples; ++i) {
+      for (size_t s = 0; s < shape.slots; ++s) {
+        float* to = pooled.data() + i * shape.stride + s * shape.dim;
+        std::fill_n(to, shape.dim, 0.0F);
+        const size_t bag = shape.bag(i, s);
+        for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) {
+          AddTimes(WeightOf(key_weights, k), rows.data() + index[k] * shape.row_dim + shape.first,
+                   shape.dim, to);
+        }
       }
     }
-  }
+  });
 }
 
 void PoolBackward(const Exec& /*exec*/, const PoolShape& shape, std::span<const uint32_t> offsets,
@@ -49,17 +52,19 @@ void PoolBackward(const Exec& /*exec*/, const PoolShape& shape, std::span<const 
                   const ShareOfRows& share) {
   CheckShape(shape, offsets, dpooled.size());
   STRATA_CHECK(key_weights.empty() || key_weights.size() >= index.size());
-  for (size_t i = 0; i < shape.samples; ++i) {
-    for (size_t s = 0; s < shape.slots; ++s) {
-      const float* from = dpooled.data() + i * shape.stride + s * shape.dim;
-      const size_t bag = shape.bag(i, s);
-      for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) {
-        if (!share.Has(index[k])) continue;
-        AddTimes(WeightOf(key_weights, k), from, shape.dim,
-                 row_gradients.data() + index[k] * shape.row_dim + shape.first);
+  WithWideVectors([&] {
+    for (size_t i = 0; i < shape.samples; ++i) {
+      for (size_t s = 0; s < shape.slots; ++s) {
+        const float* from = dpooled.data() + i * shape.stride + s * shape.dim;
+        const size_t bag = shape.bag(i, s);
+        for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) {
+          if (!share.Has(index[k])) continue;
+          AddTimes(WeightOf(key_weights, k), from, shape.dim,
+                   row_gradients.data() + index[k] * shape.row_dim + shape.first);
+        }
       }
     }
-  }
+  });
 }
 
 }  // namespace strata

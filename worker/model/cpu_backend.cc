@@ -94,7 +94,7 @@ void CpuBackend::ForPieces(size_t samples, const Task& task) const {
 template <typename Task>
 void CpuBackend::ForRowShares(const Task& task) const {
   const size_t threads = threads_ == nullptr ? 1 : threads_->threads();
-  const size_t shares = threads == 1 ? 1 : std::min(std::bit_ceil(2 * threads), kSharesMax);
+  const size_t shares = std::min(std::bit_ceil(threads), kSharesMax);
   RunPieces(threads_, shares, 1, [&](size_t number, size_t /*end*/) {
     task(ShareOfRows{static_cast<uint32_t>(number), static_cast<uint32_t>(shares)});
   });
