@@ -463,10 +463,16 @@ void GpuBackend::Penalise(float scale) {
 }
 
 double GpuBackend::GetLoss(const Columns& logits, std::span<float> to) {
+  SendLoss(exec_, logits, to);
+  MustBegin("a click model");
+  Wait(exec_);
+  return loss();
+}
+
+void GpuBackend::SendLoss(const Exec& exec, const Columns& logits, std::span<float> to) {
   auto* const loss = reinterpret_cast<double*>(host_loss_.get());
-  CopyDown(exec_, losses_.as<double>(), std::span(loss, 1));
-  GetLogits(logits, to);
-  return *loss;
+  CopyDown(exec, losses_.as<double>(), std::span(loss, 1));
+  SendLogits(exec, logits, to);
 }
 
 void GpuBackend::GetGradients(const NetworkGradients& gradients) {
@@ -480,10 +486,14 @@ void GpuBackend::GetGradients(const NetworkGradients& gradients) {
 }
 
 void GpuBackend::GetLogits(const Columns& logits, std::span<float> to) {
-  STRATA_CHECK(logits.type == GpuElement::kFp32 && logits.stride == 1);
-  if (!to.empty()) CopyDown(exec_, static_cast<const float*>(logits.data), to);
+  SendLogits(exec_, logits, to);
   MustBegin("a click model");
   Wait(exec_);
+}
+
+void GpuBackend::SendLogits(const Exec& exec, const Columns& logits, std::span<float> to) {
+  STRATA_CHECK(logits.type == GpuElement::kFp32 && logits.stride == 1);
+  if (!to.empty()) CopyDown(exec, static_cast<const float*>(logits.data), to);
 }
 
 // The gaps between samples come down, too.

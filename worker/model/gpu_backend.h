@@ -81,6 +81,10 @@ class GpuBackend {
 
   // Brings down what a pass has found, and waits for it.
   double GetLoss(const Columns& logits, std::span<float> to);
+  // Enqueues the same on a stream of the caller's, which comes after the loss. `to` is pinned.
+  void SendLoss(const Exec& exec, const Columns& logits, std::span<float> to);
+  // What SendLoss has brought, once that stream has done so.
+  double loss() const { return *reinterpret_cast<const double*>(host_loss_.get()); }
   void GetGradients(const NetworkGradients& gradients);
   void GetLogits(const Columns& logits, std::span<float> to);
   void Read(size_t samples, const Columns& from, std::vector<float>* to) const;
@@ -177,6 +181,7 @@ class GpuBackend {
   void Sum(size_t samples, const Columns& x, const Columns& weights,
            const ParameterRange& to) const;
   void Narrow();
+  static void SendLogits(const Exec& exec, const Columns& logits, std::span<float> to);
 
   const Exec exec_;
   const GemmPrecision precision_;

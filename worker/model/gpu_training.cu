@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -30,16 +31,24 @@ class LocalGpuTraining final : public GpuTraining {
         batches_{{exec, copies, *threads_}, {exec, copies, *threads_}},
         backend_(exec, options.precision, graph_),
         executor_(graph_, backend_),
-        pass_(exec) {}
+        forward_(exec),
+        backward_(exec) {}
   ~LocalGpuTraining() override {
     const DeviceScope device(exec_.ordinal);
     group_.reset();
-    for (const cudaStream_t stream : {StreamOf(exec_), copies_}) {
+    for (const cudaStream_t stream : {StreamOf(exec_), copies_, answers_}) {
+      if (stream == nullptr) continue;
       (void)cudaStreamSynchronize(stream);
       (void)cudaStreamDestroy(stream);
     }
+    for (const cudaEvent_t event : {computed_, answered_}) {
+      if (event != nullptr) (void)cudaEventDestroy(event);
+    }
   }
   Status Open(TableStore& store, const std::string& table) {
+    STRATA_ASSIGN(answers_, MakeStream());
+    STRATA_ASSIGN(computed_, MakeEvent());
+    STRATA_ASSIGN(answered_, MakeEvent());
     for (GpuBatch& batch : batches_) STRATA_TRY(batch.Make());
     STRATA_TRY(backend_.Make());
     STRATA_ASSIGN(group_, EmbeddingGroup::Open(store, {&table, 1}, exec_));
@@ -79,7 +88,8 @@ class LocalGpuTraining final : public GpuTraining {
     return graph_.has_key_weights() ? (row_dim + 3) / 4 * 4 : row_dim;
   }
   Status ForwardRows();
-  Status RunLayers(const Regularisation& regularisation);
+  Status RunForward(const Regularisation& regularisation);
+  void SendLoss();
   Status BackwardRows(uint64_t step);
   PooledType type() const {
     return backend_.element() == GpuElement::kBf16 ? PooledType::kBFloat16 : PooledType::kFloat32;
@@ -94,7 +104,11 @@ class LocalGpuTraining final : public GpuTraining {
   int current_ = 0;      // of them
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
-  GpuPass pass_;  // of the layers, both ways
+  GpuPass forward_;  // of the layers, up to the loss
+  GpuPass backward_;
+  cudaStream_t answers_ = nullptr;  // brings down the loss and the logits
+  cudaEvent_t computed_ = nullptr;  // the loss, on the stream of exec_
+  cudaEvent_t answered_ = nullptr;  // on answers_
   std::unique_ptr<EmbeddingGroup> group_;
   GpuBackend::Buffer pooled_;
   GpuBackend::Buffer pooled_gradients_;
@@ -173,36 +187,51 @@ Status LocalGpuTraining::Begin(const Regularisation& regularisation) {
   batch.Begin();
   STRATA_TRY(backend_.SetBatch(batch, batch.samples()));
   STRATA_TRY(executor_.Begin(batch.samples()));
+  STRATA_TRY(executor_.BeginBackward());
   if (batch.slots() > 0) STRATA_TRY(ForwardRows());
-  if (regularisation.dropout > 0) return RunLayers(regularisation);  // with a seed of its own
-  return pass_.Run({.moves = backend_.moves(),
-                    .samples = batch.samples(),
-                    .dense = batch.dense(),
-                    .labels = batch.labels(),
-                    .weights = batch.weights()},
-                   [&] { return RunLayers(regularisation); });
+  const auto run = [&](GpuPass& pass, const std::function<Status()>& enqueue) {
+    if (regularisation.dropout > 0) return enqueue();  // it has a new seed each step
+    return pass.Run({.moves = backend_.moves(),
+                     .samples = batch.samples(),
+                     .dense = batch.dense(),
+                     .labels = batch.labels(),
+                     .weights = batch.weights()},
+                    enqueue);
+  };
+  STRATA_TRY(run(forward_, [&] { return RunForward(regularisation); }));
+  SendLoss();
+  STRATA_TRY(run(backward_, [&] { return executor_.Backward(regularisation); }));
+  MustBegin("a click model");
+  return {};
 }
 
-Status LocalGpuTraining::RunLayers(const Regularisation& regularisation) {
-  const size_t samples = batches_[current_].samples();
+Status LocalGpuTraining::RunForward(const Regularisation& regularisation) {
   backend_.FillDense(executor_.Value(LayerGraph::kDense));
   STRATA_TRY(executor_.Forward(regularisation));
-  STRATA_TRY(executor_.BeginBackward());
-  backend_.Loss(executor_.Value(graph_.output()), 1.0F / static_cast<float>(samples),
+  backend_.Loss(executor_.Value(graph_.output()), 1.0F / static_cast<float>(executor_.samples()),
                 executor_.Gradient(graph_.output()));
-  return executor_.Backward(regularisation);
+  return {};
 }
 
-Result<BatchLoss> LocalGpuTraining::Finish() {
-  const DeviceScope device(exec_.ordinal);
-  const size_t samples = batches_[current_].samples();
+// On a stream of its own, so that the GPU goes on with the way back at once: the host then has the
+// loss early enough to enqueue the update before the GPU is through.
+void LocalGpuTraining::SendLoss() {
+  const size_t samples = executor_.samples();
   if (logits_room_ < samples) {
     logits_ = pinned_->Take(samples);
     logits_room_ = samples;
   }
-  const std::span<float> logits(logits_.get(), samples);
-  const double sum = backend_.GetLoss(executor_.Value(graph_.output()), logits);
-  return BatchLoss{sum, logits};
+  Must(FromCuda(cudaEventRecord(computed_, StreamOf(exec_)), "the GPU"));
+  Must(FromCuda(cudaStreamWaitEvent(answers_, computed_), "the GPU"));
+  backend_.SendLoss({exec_.device, exec_.ordinal, answers_}, executor_.Value(graph_.output()),
+                    {logits_.get(), samples});
+  Must(FromCuda(cudaEventRecord(answered_, answers_), "the GPU"));
+}
+
+Result<BatchLoss> LocalGpuTraining::Finish() {
+  const DeviceScope device(exec_.ordinal);
+  Must(FromCuda(cudaEventSynchronize(answered_), "the GPU"));
+  return BatchLoss{backend_.loss(), {logits_.get(), executor_.samples()}};
 }
 
 Status LocalGpuTraining::Update(uint64_t step) {

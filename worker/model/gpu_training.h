@@ -26,7 +26,7 @@ struct GpuTrainingOptions {
 
 struct BatchLoss {
   double sum = 0;                 // over the samples, without penalties
-  std::span<const float> logits;  // of the samples; until the next Finish
+  std::span<const float> logits;  // of the samples; until the next Begin
 };
 
 // One thread at a time.
@@ -49,7 +49,7 @@ class GpuTraining {
   virtual Status Bring(const Batch& batch) = 0;
   // Enqueues both ways of the batch that was brought. `regularisation` has no l2 (STRATA_CHECK).
   virtual Status Begin(const Regularisation& regularisation) = 0;
-  // Waits for that batch's loss.
+  // Waits for that batch's loss, while the GPU works on the way back.
   virtual Result<BatchLoss> Finish() = 0;
   // As Network has it, of the batch whose loss Finish has waited for.
   virtual std::optional<NotFinitePlace> FirstNotFinite() = 0;
