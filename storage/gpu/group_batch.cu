@@ -7,6 +7,11 @@
 #include "storage/gpu/group_batch.h"
 
 namespace strata {
+namespace {
+
+cudaEvent_t EventOf(void* event) { return static_cast<cudaEvent_t>(event); }
+
+}  // namespace
 
 // As they lie on the GPU, too.
 struct GroupBatch::Counts {
@@ -16,7 +21,6 @@ struct GroupBatch::Counts {
 
 Status GroupBatch::Make() {
   STRATA_ASSIGN(counted_, MakeEvent());
-  STRATA_ASSIGN(combined_beside_, MakeEvent());
   STRATA_ASSIGN(beside_, MakeStream());
   host_ = PinnedPool::Make()->Take(sizeof(Counts) / sizeof(float));
   counts_ = reinterpret_cast<Counts*>(host_.get());
@@ -37,7 +41,7 @@ GroupBatch::~GroupBatch() {
     (void)cudaStreamSynchronize(static_cast<cudaStream_t>(beside_));
     (void)cudaStreamDestroy(static_cast<cudaStream_t>(beside_));
   }
-  for (void* const event : {counted_, combined_beside_, combined_[0].left, combined_[1].left}) {
+  for (void* const event : {counted_, combined_[0].left, combined_[1].left}) {
     if (event != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
   }
 }
@@ -59,64 +63,72 @@ Status GroupBatch::Begin(const LentTables& lent, const Key* keys, std::span<cons
                          float* rows, void* ready) {
   const TableGroup group = lent.GroupOf(counts);
   const size_t all = group.keys;
-  bool is_combined = false;
-  if (rows == nullptr && ready != nullptr) {
-    STRATA_ASSIGN(is_combined, CombineBeside(group, keys, ready));
+  if (is_beside_) {  // a batch before, that is given up
+    Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec_), EventOf(counted_)), "the GPU"));
+    is_beside_ = false;
   }
-  if (is_combined) {
+  if (rows == nullptr && ready != nullptr) {
+    STRATA_ASSIGN(is_beside_, BeginBeside(lent, group, keys, ready));
+  }
+  if (is_beside_) {
     STRATA_TRY(scratch_.Reserve(UpdateScratchBytes(all, group.dim_max)));
   } else {
     STRATA_TRY(current().distinct.Reserve(all));
     STRATA_TRY(scratch_.Reserve(
         std::max(CombineScratchBytes(all), UpdateScratchBytes(all, group.dim_max))));
     CombineBatch(exec_, group, keys, rows, distinct(), scratch_.all());
+    CountMissing(exec_, group);
   }
-  CountMissing(group);
   MustBegin("the keys of a batch");
   keys_.assign(counts.begin(), counts.end());
   generations_ = lent.Generations();
   return {};
 }
 
-Result<bool> GroupBatch::CombineBeside(const TableGroup& group, const Key* keys, void* ready) {
+Result<bool> GroupBatch::BeginBeside(const LentTables& lent, const TableGroup& group,
+                                     const Key* keys, void* ready) {
   // Fewer keys make so few tiles that dealing them takes longer than all that runs beside.
   constexpr size_t kKeysMin = size_t{1} << 17;
   if (group.keys < kKeysMin) return false;
   const BinPlan plan(group);
   if (!plan.Fits(exec_)) return false;
-  const auto stream = StreamOf(exec_);
-  const auto beside = static_cast<cudaStream_t>(beside_);
-  const auto event = [](void* of) { return static_cast<cudaEvent_t>(of); };
-  Must(FromCuda(cudaEventRecord(event(current().left), stream), "the GPU"));
+  void* const left = current().left;
+  Must(FromCuda(cudaEventRecord(EventOf(left), StreamOf(exec_)), "the GPU"));
   current_ = 1 - current_;
   STRATA_TRY(current().distinct.Reserve(group.keys));
   STRATA_TRY(beside_scratch_.Reserve(BinScratchBytes(group.keys)));
-  Must(FromCuda(cudaStreamWaitEvent(beside, event(current().left)), "the GPU"));
-  Must(FromCuda(cudaStreamWaitEvent(beside, event(ready)), "the GPU"));
-  CombineByBins({exec_.device, exec_.ordinal, beside}, plan, keys, distinct(),
-                beside_scratch_.all());
-  Must(FromCuda(cudaEventRecord(event(combined_beside_), beside), "the GPU"));
-  Must(FromCuda(cudaStreamWaitEvent(stream, event(combined_beside_)), "the GPU"));
-  FindDistinct(exec_, group, distinct());
+  const auto wait_for = [&](void* event) {
+    Must(FromCuda(cudaStreamWaitEvent(StreamOf(beside()), EventOf(event)), "the GPU"));
+  };
+  wait_for(current().left);
+  wait_for(ready);
+  CombineByBins(beside(), plan, keys, distinct(), beside_scratch_.all());
+  wait_for(left);  // rows are looked for once the batch before has updated them
+  FindDistinct(beside(), group, distinct());
+  CountMissing(beside(), group);
+  // The stream of exec_ does not wait for it. Whoever has the tables next does.
+  for (GpuTable* table : lent.tables()) table->TakeBack(counted_);
   return true;
 }
 
 // Enqueues that the host gets to know them.
-void GroupBatch::CountMissing(const TableGroup& group) {
+void GroupBatch::CountMissing(const Exec& exec, const TableGroup& group) {
   auto* counts = current().counts.as<Counts>();
-  CountMisses(exec_, group, distinct(), counts->of_tables);
-  CopyDown<Counts>(exec_, counts, {counts_, 1});
-  Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(counted_), StreamOf(exec_)), "the GPU"));
+  CountMisses(exec, group, distinct(), counts->of_tables);
+  CopyDown<Counts>(exec, counts, {counts_, 1});
+  Must(FromCuda(cudaEventRecord(EventOf(counted_), StreamOf(exec)), "the GPU"));
 }
 
-void GroupBatch::WaitForCounts() const {
-  Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(counted_)), "the GPU"));
+// The host has waited then, so that what it enqueues later comes later, on whatever stream.
+void GroupBatch::WaitForCounts() {
+  Must(FromCuda(cudaEventSynchronize(EventOf(counted_)), "the GPU"));
+  is_beside_ = false;
 }
 
 void GroupBatch::LocateAgain(const LentTables& lent) {
   const TableGroup group = lent.GroupOf(keys_);
   strata::LocateAgain(exec_, group, distinct());
-  CountMissing(group);
+  CountMissing(exec_, group);
   generations_ = lent.Generations();
 }
 

@@ -35,8 +35,9 @@ class GroupBatch {
 
   const std::vector<uint64_t>& keys() const { return keys_; }  // by table
   DistinctKeys distinct() const;
-  // Waits until the GPU has told what the batch lacks, as it was looked for last.
-  void WaitForCounts() const;
+  // Waits until the GPU has told what the batch lacks, as it was looked for last. Before, nothing
+  // else is called with the batch.
+  void WaitForCounts();
   // Of table t, once it has told.
   const Misses& missing(size_t t) const;
   std::vector<uint64_t> Hits() const;  // keys that have a row, by table
@@ -65,11 +66,13 @@ class GroupBatch {
     void* left = nullptr;  // an event: what was enqueued with it before the other one was taken
   };
   Status Make(Combined* combined) const;
-  // Combines the keys on the stream beside, where that pays. Whether it did.
-  Result<bool> CombineBeside(const TableGroup& group, const Key* keys, void* ready);
+  // Combines and finds the keys on the stream beside, where that pays. Whether it did.
+  Result<bool> BeginBeside(const LentTables& lent, const TableGroup& group, const Key* keys,
+                           void* ready);
   Combined& current() { return combined_[current_]; }
   const Combined& current() const { return combined_[current_]; }
-  void CountMissing(const TableGroup& group);
+  void CountMissing(const Exec& exec, const TableGroup& group);
+  Exec beside() const { return {exec_.device, exec_.ordinal, beside_}; }
 
   const Exec exec_;
   void* counted_ = nullptr;        // an event
@@ -79,9 +82,9 @@ class GroupBatch {
   std::vector<uint64_t> generations_;  // of the tables, when rows were looked for
   Combined combined_[2];
   int current_ = 0;
-  DeviceBuffer scratch_;             // of combining, then of updating
-  void* beside_ = nullptr;           // a stream
-  void* combined_beside_ = nullptr;  // an event of it
+  DeviceBuffer scratch_;    // of combining, then of updating
+  void* beside_ = nullptr;  // a stream
+  bool is_beside_ = false;  // the batch is worked on there, for all that exec_'s stream knows
   DeviceBuffer beside_scratch_;
 };
 

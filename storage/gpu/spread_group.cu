@@ -413,7 +413,7 @@ Status LocalSpreadGroup::Settle(Turn& turn) {
     gpus_[o]->batch.LocateAgain(turn.lent(o));
     behind.push_back(gpus_[o].get());
   }
-  for (const Gpu* gpu : behind) gpu->batch.WaitForCounts();
+  for (Gpu* gpu : behind) gpu->batch.WaitForCounts();
   for (size_t o = 0; o < gpus_.size(); ++o) {
     const DeviceScope device(gpus_[o]->exec.ordinal);
     STRATA_TRY(gpus_[o]->batch.MakeRoom(turn.lent(o)).Prefixed(fmt::format("store {}", o)));

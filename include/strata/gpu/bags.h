@@ -37,7 +37,8 @@ struct BagBatch {
   std::span<const EmbeddingBags> tables;  // one for each of the group
   PooledType type = PooledType::kFloat32;
   // A CUDA event after which the keys are there, or null. Given one, a group may combine the keys
-  // beside what its stream has still to do, most often the update of the batch before.
+  // beside what its stream has still to do, most often the update of the batch before, and look for
+  // the rows that it will update beside the pooled lookup and the model.
   void* ready = nullptr;
 };
 
