@@ -72,6 +72,16 @@ class CpuBackend {
   void Copy(size_t samples, const Columns& from, const Columns& to) const;
   void Add(size_t samples, const Columns& from, const Columns& to) const;
 
+  // Where a backend can do several things at once, what Beside runs comes after what was begun
+  // before the last Mark, beside what is begun from there on, and before all that is begun after
+  // Join. Here one comes after the other.
+  void Mark() const {}
+  template <typename Run>
+  auto Beside(const Run& run) const {
+    return run();
+  }
+  void Join() const {}
+
   // Makes `to` the columns, sample after sample.
   void Read(size_t samples, const Columns& from, std::vector<float>* to) const {
     to->resize(samples * from.width);

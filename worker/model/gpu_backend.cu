@@ -38,7 +38,9 @@ GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGra
     : exec_(exec),
       precision_(precision),
       element_(precision == GemmPrecision::kBf16 ? GpuElement::kBf16 : GpuElement::kFp32),
-      graph_(graph) {
+      graph_(graph),
+      main_(exec),
+      beside_{exec.device, exec.ordinal, nullptr} {
   const auto place = [&](const ParameterRange& range, size_t padding) {
     if (range.count == 0) return;
     places_[range.at] = parameters_;
@@ -62,14 +64,61 @@ Status GpuBackend::Make() {
                     "\"cpu\"",
                     graph_.spec().tables.size()));
   }
-  STRATA_ASSIGN(gemm_, MakeGpuGemm(exec_, precision_));
+  STRATA_ASSIGN(beside_.stream, MakeStream());
+  STRATA_ASSIGN(marked_, MakeEvent());
+  STRATA_ASSIGN(beside_done_, MakeEvent());
+  STRATA_ASSIGN(gemms_[0], MakeGpuGemm(main_, precision_));
+  STRATA_ASSIGN(gemms_[1], MakeGpuGemm(beside_, precision_));
   size_t widest = 1;
   for (const GraphValue& value : graph_.values()) widest = std::max<size_t>(widest, value.width);
-  STRATA_TRY(sum_scratch_.Reserve(GpuSumScratchBytes(widest)));
+  for (DeviceBuffer& scratch : sum_scratches_) {
+    STRATA_TRY(scratch.Reserve(GpuSumScratchBytes(widest)));
+  }
   STRATA_TRY(fp32_parameters_.ReserveFor<float>(parameters_));
   STRATA_TRY(parameter_gradients_.ReserveFor<float>(parameters_));
   if (element_ == GpuElement::kBf16) STRATA_TRY(bf16_parameters_.ReserveFor<uint16_t>(parameters_));
   return {};
+}
+
+GpuBackend::~GpuBackend() {
+  if (beside_.stream != nullptr) {
+    (void)cudaStreamSynchronize(StreamOf(beside_));
+    (void)cudaStreamDestroy(StreamOf(beside_));
+  }
+  for (void* const event : {marked_, beside_done_}) {
+    if (event != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }
+}
+
+namespace {
+
+void Record(const Exec& exec, void* event) {
+  Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(event), StreamOf(exec)), "the GPU"));
+}
+void WaitFor(const Exec& exec, void* event) {
+  Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec), static_cast<cudaEvent_t>(event)), "the GPU"));
+}
+
+}  // namespace
+
+void GpuBackend::Mark() const { Record(main_, marked_); }
+
+GpuBackend::SecondStream::SecondStream(GpuBackend& backend) : backend_(backend) {
+  WaitFor(backend_.beside_, backend_.marked_);
+  backend_.exec_ = backend_.beside_;
+  backend_.is_beside_ = backend_.has_beside_ = true;
+}
+
+GpuBackend::SecondStream::~SecondStream() {
+  backend_.exec_ = backend_.main_;
+  backend_.is_beside_ = false;
+}
+
+void GpuBackend::Join() {
+  if (!has_beside_) return;
+  Record(beside_, beside_done_);
+  WaitFor(main_, beside_done_);
+  has_beside_ = false;
 }
 
 size_t GpuBackend::PlaceOf(const ParameterRange& range) const {
@@ -88,7 +137,7 @@ float* GpuBackend::GradientOf(const ParameterRange& range) const {
 
 void GpuBackend::Sum(size_t samples, const Columns& x, const Columns& weights,
                      const ParameterRange& to) const {
-  GpuSumColumns(exec_, samples, x, weights, GradientOf(to), sum_scratch_.as<float>());
+  GpuSumColumns(exec_, samples, x, weights, GradientOf(to), SumScratch());
 }
 
 template <typename Visit>
@@ -283,23 +332,28 @@ Status GpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParam
     activation = Activation::kNone;
   }
   GpuReluBack(exec_, samples, activation == Activation::kRelu, 1.0F / (1.0F - dropout), y, dy,
-              GradientOf(parameters.biases), sum_scratch_.data());
-  if (IsDot(activation, y)) {
-    Sum(samples, x, dy, parameters.weights);
-    if (dx.data != nullptr) {
-      GpuDotBack(exec_, samples, Fp32(parameters.weights), dy, dx, adds);
+              GradientOf(parameters.biases), SumScratch());
+  // The gradients of weights go to no other layer.
+  Mark();
+  STRATA_TRY(Beside([&]() -> Status {
+    if (IsDot(activation, y)) {
+      Sum(samples, x, dy, parameters.weights);
+      return {};
     }
+    return Gemm({.m = PaddedWidth(x),
+                 .n = dy.width,
+                 .k = samples,
+                 .a = OperandOf(x, true),
+                 .b = OperandOf(dy),
+                 .c = GradientOf(parameters.weights),
+                 .c_stride = dy.width,
+                 .c_is_fp32 = true});
+  }));
+  if (dx.data == nullptr) return {};
+  if (IsDot(activation, y)) {
+    GpuDotBack(exec_, samples, Fp32(parameters.weights), dy, dx, adds);
     return {};
   }
-  STRATA_TRY(Gemm({.m = PaddedWidth(x),
-                   .n = dy.width,
-                   .k = samples,
-                   .a = OperandOf(x, true),
-                   .b = OperandOf(dy),
-                   .c = GradientOf(parameters.weights),
-                   .c_stride = dy.width,
-                   .c_is_fp32 = true}));
-  if (dx.data == nullptr) return {};
   return Gemm({.m = samples,
                .n = PaddedWidth(dx),
                .k = dy.width,
@@ -363,7 +417,7 @@ Status GpuBackend::LowRankCrossBack(size_t samples, size_t rank, const Columns& 
   const Columns dgates = dgates_.From(0, x.width);
   const Columns dprojected = dprojected_.From(0, rank);
   GpuGatedBack(exec_, samples, x0, gates, dy, dgates, dx0, dx, GradientOf(parameters.biases),
-               sum_scratch_.data());
+               SumScratch());
   STRATA_TRY(Gemm({.m = rank,
                    .n = x.width,
                    .k = samples,
@@ -435,8 +489,11 @@ void GpuBackend::Wide(size_t samples, const LayerParameters& parameters, const C
 
 void GpuBackend::WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy) {
   dlogits_ = dy;
-  Sum(samples, dy, {}, parameters.biases);
-  if (dense_.width > 0) Sum(samples, dense_, dy, parameters.weights);
+  Mark();
+  Beside([&] {
+    Sum(samples, dy, {}, parameters.biases);
+    if (dense_.width > 0) Sum(samples, dense_, dy, parameters.weights);
+  });
 }
 
 void GpuBackend::Loss(const Columns& logits, float scale, const Columns& dlogits) {

@@ -43,6 +43,9 @@ class GpuBackend {
   };
 
   GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGraph& graph);
+  ~GpuBackend();
+  GpuBackend(const GpuBackend&) = delete;
+  GpuBackend& operator=(const GpuBackend&) = delete;
   // Once, before all else. kRefused: the GPU has no memory for it.
   Status Make();
 
@@ -89,6 +92,14 @@ class GpuBackend {
   void GetLogits(const Columns& logits, std::span<float> to);
   void Read(size_t samples, const Columns& from, std::vector<float>* to) const;
   GpuElement element() const { return element_; }
+
+  void Mark() const;
+  template <typename Run>
+  auto Beside(const Run& run) {
+    const SecondStream second(*this);
+    return run();
+  }
+  void Join();
 
   Status Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const;
   // How often memory of a batch's size has moved, as batches grew.
@@ -171,23 +182,42 @@ class GpuBackend {
   void WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy);
 
  private:
+  // What is enqueued while there is one goes to the second stream.
+  class SecondStream {
+   public:
+    explicit SecondStream(GpuBackend& backend);
+    ~SecondStream();
+    SecondStream(const SecondStream&) = delete;
+    SecondStream& operator=(const SecondStream&) = delete;
+
+   private:
+    GpuBackend& backend_;
+  };
   // Parameters lie on the GPU with gaps, so that each range begins where a vector of 16 bytes may.
   size_t PlaceOf(const ParameterRange& range) const;
   const float* Fp32(const ParameterRange& range) const;
   const void* Operand(const ParameterRange& range) const;
   float* GradientOf(const ParameterRange& range) const;
   // c = a b, or what is asked for beside it.
-  Status Gemm(GemmCall call) { return gemm_->Run(call); }
+  Status Gemm(GemmCall call) { return gemms_[is_beside_ ? 1 : 0]->Run(call); }
+  float* SumScratch() const { return sum_scratches_[is_beside_ ? 1 : 0].as<float>(); }
   void Sum(size_t samples, const Columns& x, const Columns& weights,
            const ParameterRange& to) const;
   void Narrow();
   static void SendLogits(const Exec& exec, const Columns& logits, std::span<float> to);
 
-  const Exec exec_;
+  Exec exec_;  // its stream is the second one in Beside
   const GemmPrecision precision_;
   const GpuElement element_;
   const LayerGraph& graph_;
-  std::unique_ptr<GpuGemm> gemm_;
+  const Exec main_;
+  Exec beside_;                  // of no stream before Make
+  void* marked_ = nullptr;       // an event of main_
+  void* beside_done_ = nullptr;  // and one of beside_
+  bool is_beside_ = false;
+  bool has_beside_ = false;            // since the last Join
+  std::unique_ptr<GpuGemm> gemms_[2];  // of both streams
+  DeviceBuffer sum_scratches_[2];
 
   // Calls visit(place, range) with all parameters.
   template <typename Visit>
@@ -202,7 +232,6 @@ class GpuBackend {
   DeviceBuffer state_;  // of parameters_ numbers, each letter after the other
   size_t states_ = 0;   // letters
   DeviceBuffer apply_scratch_;
-  DeviceBuffer sum_scratch_;
 
   mutable uint64_t moves_ = 0;
   size_t samples_ = 0;

@@ -70,6 +70,10 @@ class GraphExecutor {
   uint64_t DropoutSeed(const GraphLayer& layer, const Regularisation& regularisation) const {
     return Mix64(regularisation.dropout_seed + layer.hidden_number);
   }
+  // Whether a layer is short, and reads what is there before all layers: it runs beside others.
+  static bool IsBeside(const GraphLayer& layer) {
+    return layer.spec.kind == LayerKind::kFm || layer.spec.kind == LayerKind::kWide;
+  }
   // Whether both are the same numbers in the same place.
   static bool IsSame(const Columns& a, const Columns& b) {
     return a.data == b.data && a.stride == b.stride;
@@ -133,9 +137,23 @@ std::optional<NotFinitePlace> GraphExecutor<Backend>::FirstNotFinite() {
 
 template <typename Backend>
 Status GraphExecutor<Backend>::Forward(const Regularisation& regularisation) {
+  std::vector<bool> is_beside(graph_.values().size());  // and not joined yet
   for (size_t number = 0; number < graph_.layers().size(); ++number) {
-    STRATA_TRY(ForwardLayer(number, regularisation));
+    const GraphLayer& layer = graph_.layers()[number];
+    const auto waits_for = [&](uint32_t input) { return is_beside[input]; };
+    if (std::any_of(layer.inputs.begin(), layer.inputs.end(), waits_for)) {
+      backend_.Join();
+      is_beside.assign(is_beside.size(), false);
+    }
+    if (!IsBeside(layer)) {
+      STRATA_TRY(ForwardLayer(number, regularisation));
+      continue;
+    }
+    backend_.Mark();
+    STRATA_TRY(backend_.Beside([&] { return ForwardLayer(number, regularisation); }));
+    is_beside[layer.output] = true;
   }
+  backend_.Join();
   return {};
 }
 
@@ -239,6 +257,7 @@ Status GraphExecutor<Backend>::Backward(const Regularisation& regularisation) {
   for (size_t number = graph_.layers().size(); number-- > 0;) {
     STRATA_TRY(BackwardLayer(number, regularisation));
   }
+  backend_.Join();
   return {};
 }
 

@@ -232,6 +232,7 @@ __global__ void __launch_bounds__(kLossThreads)
     SumLosses(const double* losses, size_t samples, double* loss) {
   __shared__ double sums[kLossThreads];
   double sum = 0;
+#pragma unroll 16
   for (size_t i = threadIdx.x; i < samples; i += kLossThreads) sum += losses[i];
   sums[threadIdx.x] = sum;
   __syncthreads();
