@@ -236,8 +236,10 @@ Result<BatchLoss> LocalGpuTraining::Finish() {
 
 Status LocalGpuTraining::Update(uint64_t step) {
   const DeviceScope device(exec_.ordinal);
+  backend_.Mark();
   if (batches_[current_].slots() > 0) STRATA_TRY(BackwardRows(step));
-  backend_.Apply(optimizer_, step);
+  backend_.Beside([&] { backend_.Apply(optimizer_, step); });  // beside the rows' update
+  backend_.Join();
   batches_[current_].End();
   return {};
 }
