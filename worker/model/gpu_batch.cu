@@ -12,10 +12,15 @@ constexpr size_t kAlign = 256;
 
 cudaEvent_t EventOf(void* event) { return static_cast<cudaEvent_t>(event); }
 
+// Of fewer bytes, waking threads takes longer than the work.
+constexpr size_t kPieceBytes = size_t{256} << 10;
+constexpr size_t kPieceBags = kPieceBytes / sizeof(uint32_t);
+constexpr size_t kSendBytes = size_t{1} << 20;  // that are worth a copy of their own
+
 bool HasKeyABag(const Batch& batch, WorkPool& threads) {
   if (batch.keys.size() != batch.samples * batch.slots) return false;
   std::atomic<bool> has = true;
-  threads.RunPieces(batch.offsets.size(), size_t{1} << 18, [&](size_t begin, size_t end) {
+  threads.RunPieces(batch.offsets.size(), kPieceBags, [&](size_t begin, size_t end) {
     uint32_t differ = 0;
     for (size_t bag = begin; bag < end; ++bag) {
       differ |= batch.offsets[bag] ^ static_cast<uint32_t>(bag);
@@ -24,9 +29,6 @@ bool HasKeyABag(const Batch& batch, WorkPool& threads) {
   });
   return has;
 }
-
-// Of fewer bytes, waking threads takes longer than the copy.
-constexpr size_t kPieceBytes = size_t{2} << 20;
 
 void Copy(std::byte* to, std::span<const std::byte> from, WorkPool& threads) {
   threads.RunPieces(from.size(), kPieceBytes, [&](size_t begin, size_t end) {
@@ -91,7 +93,7 @@ Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights,
     using T = typename decltype(all)::element_type;
     const auto from = std::as_bytes(all);
     Copy(staging + at, from, threads_);
-    if (from.size() > kPieceBytes) send_up_to(at + from.size());
+    if (from.size() > kSendBytes) send_up_to(at + from.size());
     return reinterpret_cast<const T*>(memory + at);
   };
   samples_ = batch.samples;
