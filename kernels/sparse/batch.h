@@ -27,6 +27,7 @@ struct DistinctKeys {
   uint32_t* count = nullptr;    // of distinct keys
   uint32_t* missing_count = nullptr;
   uint32_t* often_counts = nullptr;  // two: from the front, from the back
+  bool none_missing = false;         // the host knows that all keys have a row
 };
 constexpr uint32_t kOften = 64;
 constexpr uint32_t kMostOften = 1024;

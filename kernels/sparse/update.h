@@ -48,8 +48,8 @@ struct BatchGradients {
 // or infinity is counted in its map's counts, and leaves the row alone; else the rule runs at time
 // `step`, and the push is counted: frequency (by the parts that brought the key; it stops at 2^32 -
 // 1), last step, and the table's start.score and start.checkpoint_epoch. A row that is missing is
-// made: the maps have room. `scratch`: UpdateScratchBytes. Allocates nothing and does not
-// synchronise.
+// made: the maps have room. Where distinct.none_missing, that takes no launch. `scratch`:
+// UpdateScratchBytes. Allocates nothing and does not synchronise.
 void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& optimizer,
                 uint64_t step, const DistinctKeys& distinct, const BatchGradients& gradients,
                 std::span<std::byte> scratch);

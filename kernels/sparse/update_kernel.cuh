@@ -534,7 +534,9 @@ void LaunchUpdates(const UpdateCall& call) {
         run(Update<Times, EitherGradient, kSteps, kForm, false, AnyRows>, times, either);
       }
     });
-    run(Update<Times, EitherGradient, kSteps, kForm, true, AnyRows>, times, either);
+    if (!call.distinct.none_missing) {
+      run(Update<Times, EitherGradient, kSteps, kForm, true, AnyRows>, times, either);
+    }
   });
 }
 

@@ -150,7 +150,10 @@ Status GroupBatch::MakeRoom(const LentTables& lent) {
 
 void GroupBatch::Update(const LentTables& lent, const OptimizerSpec& optimizer, uint64_t step,
                         const BatchGradients& gradients) {
-  UpdateRows(exec_, lent.GroupOf(keys_), optimizer, step, distinct(), gradients, scratch_.all());
+  DistinctKeys keys = distinct();
+  keys.none_missing = true;
+  for (size_t t = 0; t < keys_.size(); ++t) keys.none_missing &= missing(t).keys == 0;
+  UpdateRows(exec_, lent.GroupOf(keys_), optimizer, step, keys, gradients, scratch_.all());
   MustBegin("an update");
 }
 
