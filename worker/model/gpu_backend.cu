@@ -53,6 +53,9 @@ GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGra
     place(its.second_weights, 0);
     place(its.scales, 0);
     place(its.biases, 0);
+    if (layer.spec.kind != LayerKind::kLinear) continue;
+    bias_columns_[its.biases.at] = bias_columns_all_;
+    bias_columns_all_ += its.biases.count;
   }
   host_parameters_.resize(parameters_);
 }
@@ -74,6 +77,7 @@ Status GpuBackend::Make() {
   for (DeviceBuffer& scratch : sum_scratches_) {
     STRATA_TRY(scratch.Reserve(GpuSumScratchBytes(widest)));
   }
+  STRATA_TRY(bias_parts_.Reserve(GpuSumScratchBytes(std::max<size_t>(bias_columns_all_, 1))));
   STRATA_TRY(fp32_parameters_.ReserveFor<float>(parameters_));
   STRATA_TRY(parameter_gradients_.ReserveFor<float>(parameters_));
   if (element_ == GpuElement::kBf16) STRATA_TRY(bf16_parameters_.ReserveFor<uint16_t>(parameters_));
@@ -331,11 +335,21 @@ Status GpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParam
     ActivateBack(samples, activation, y, dy, dy, /*adds=*/false);
     activation = Activation::kNone;
   }
-  GpuReluBack(exec_, samples, activation == Activation::kRelu, 1.0F / (1.0F - dropout), y, dy,
-              GradientOf(parameters.biases), SumScratch());
-  // The gradients of weights go to no other layer.
+  const bool relu = activation == Activation::kRelu;
+  const float scale = 1.0F / (1.0F - dropout);
+  const bool changes_dy = relu || dropout > 0;
+  float* const sums = GradientOf(parameters.biases);
+  std::byte* const parts =
+      bias_parts_.as<std::byte>() + GpuSumScratchBytes(bias_columns_.at(parameters.biases.at));
+  if (changes_dy) GpuReluBack(exec_, samples, relu, scale, y, dy, nullptr, parts);
+  // The gradients of parameters go to no other layer.
   Mark();
   STRATA_TRY(Beside([&]() -> Status {
+    if (changes_dy) {
+      GpuJoinSums(exec_, dy.width, parts, sums);
+    } else {
+      GpuReluBack(exec_, samples, relu, scale, y, dy, sums, parts);
+    }
     if (IsDot(activation, y)) {
       Sum(samples, x, dy, parameters.weights);
       return {};
@@ -499,8 +513,7 @@ void GpuBackend::WideBack(size_t samples, const LayerParameters& parameters, con
 void GpuBackend::Loss(const Columns& logits, float scale, const Columns& dlogits) {
   auto* const losses = losses_.as<double>();
   const auto run = graph_.spec().loss == LossKind::kMse ? &GpuSquaredErrors : &GpuCrossEntropy;
-  run(exec_, samples_, logits, given_->labels(), given_->weights(), scale, dlogits, losses + 1,
-      losses);
+  run(exec_, samples_, logits, given_->labels(), given_->weights(), scale, dlogits, losses + 1);
 }
 
 void GpuBackend::RowGradients(const Columns& dembeddings, float l2) {
@@ -528,7 +541,9 @@ double GpuBackend::GetLoss(const Columns& logits, std::span<float> to) {
 
 void GpuBackend::SendLoss(const Exec& exec, const Columns& logits, std::span<float> to) {
   auto* const loss = reinterpret_cast<double*>(host_loss_.get());
-  CopyDown(exec, losses_.as<double>(), std::span(loss, 1));
+  auto* const losses = losses_.as<double>();
+  GpuSumLosses(exec, samples_, losses + 1, losses);
+  CopyDown(exec, losses, std::span(loss, 1));
   SendLogits(exec, logits, to);
 }
 

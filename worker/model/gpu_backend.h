@@ -84,7 +84,7 @@ class GpuBackend {
 
   // Brings down what a pass has found, and waits for it.
   double GetLoss(const Columns& logits, std::span<float> to);
-  // Enqueues the same on a stream of the caller's, which comes after the loss. `to` is pinned.
+  // Enqueues the same on a stream of the caller's, which comes after Loss. `to` is pinned.
   void SendLoss(const Exec& exec, const Columns& logits, std::span<float> to);
   // What SendLoss has brought, once that stream has done so.
   double loss() const { return *reinterpret_cast<const double*>(host_loss_.get()); }
@@ -218,6 +218,11 @@ class GpuBackend {
   bool has_beside_ = false;            // since the last Join
   std::unique_ptr<GpuGemm> gemms_[2];  // of both streams
   DeviceBuffer sum_scratches_[2];
+  // Linear layers have scratch of their own for the sums of biases' gradients: by the first bias of
+  // each, how many columns come before its own.
+  std::map<size_t, size_t> bias_columns_;
+  size_t bias_columns_all_ = 0;
+  DeviceBuffer bias_parts_;
 
   // Calls visit(place, range) with all parameters.
   template <typename Visit>

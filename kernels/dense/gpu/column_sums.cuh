@@ -48,6 +48,7 @@ __global__ void __launch_bounds__(kLayerThreads)
 
 // Calls op(sample, n, of_columns) for the columns n * kAtOnce and on of each sample, which adds to
 // of_columns[k] what the sum of column n * kAtOnce + k gains. scratch: GpuSumScratchBytes(columns).
+// Without sums (null) it is left in parts there.
 template <uint32_t kAtOnce, typename Op>
 void RunWithColumnSums(const Exec& exec, const Op& op, size_t samples, size_t columns, float* sums,
                        void* scratch) {
@@ -57,7 +58,7 @@ void RunWithColumnSums(const Exec& exec, const Op& op, size_t samples, size_t co
   const auto tiles = static_cast<uint32_t>((columns + kTile - 1) / kTile);
   SumWhile<kAtOnce>
       <<<tiles * kSumParts, kLayerThreads, 0, StreamOf(exec)>>>(op, columns, samples, parts);
-  JoinColumnParts(exec, parts, columns, sums);
+  if (sums != nullptr) JoinColumnParts(exec, parts, columns, sums);
 }
 
 }  // namespace strata

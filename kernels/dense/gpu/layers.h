@@ -32,6 +32,8 @@ void GpuDropout(const Exec& exec, size_t samples, float share, uint64_t seed, co
 // over samples after that.
 void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
                  const GpuColumns& dy, float* sums, void* scratch);
+// Makes the sums of what GpuReluBack has left in scratch, where it was given none.
+void GpuJoinSums(const Exec& exec, size_t width, const void* scratch, float* sums);
 // Zeros.
 void GpuClearColumns(const Exec& exec, size_t samples, const GpuColumns& to);
 
@@ -98,16 +100,18 @@ void GpuLayerNormBack(const Exec& exec, size_t samples, const GpuColumns& x, con
                       const float* moments, const GpuColumns& dy, const GpuColumns& dscales,
                       const GpuColumns& dx);
 
-// dlogits = scale * weight * (sigmoid(logit) - label), and *loss = the sum of weight * cross
-// entropy. losses: scratch of a double a sample.
+// dlogits = scale * weight * (sigmoid(logit) - label), and losses = weight * cross entropy.
 void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
                      const float* labels, const float* weights, float scale,
-                     const GpuColumns& dlogits, double* losses, double* loss);
+                     const GpuColumns& dlogits, double* losses);
 
 // The same of the squared errors: dpredictions = scale * 2 * weight * (prediction - label).
 void GpuSquaredErrors(const Exec& exec, size_t samples, const GpuColumns& predictions,
                       const float* labels, const float* weights, float scale,
-                      const GpuColumns& dpredictions, double* losses, double* loss);
+                      const GpuColumns& dpredictions, double* losses);
+
+// *loss = the sum of the samples' losses.
+void GpuSumLosses(const Exec& exec, size_t samples, const double* losses, double* loss);
 
 // gradients[i] += scale * parameters[i].
 void GpuAddPenalty(const Exec& exec, size_t count, float scale, const float* parameters,

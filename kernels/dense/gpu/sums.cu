@@ -245,21 +245,23 @@ __global__ void __launch_bounds__(kLossThreads)
 
 template <typename Rule>
 void RunLosses(const Exec& exec, size_t samples, const GpuColumns& given, const float* labels,
-               const float* weights, float scale, const GpuColumns& gradients, double* losses,
-               double* loss) {
+               const float* weights, float scale, const GpuColumns& gradients, double* losses) {
   WithElement(given.type, [&](auto element) {
     using T = typename decltype(element)::type;
     const LossOfSample<Rule, T> of_sample{ColumnsOf<T>(given),     labels, weights, scale,
                                           ColumnsOf<T>(gradients), losses};
     RunForEachElement(exec, of_sample, samples, 1);
   });
-  SumLosses<<<1, kLossThreads, 0, StreamOf(exec)>>>(losses, samples, loss);
 }
 
 }  // namespace
 
 void JoinColumnParts(const Exec& exec, const float* parts, size_t width, float* sums) {
   JoinParts<<<TilesOf(width), kLayerThreads, 0, StreamOf(exec)>>>(parts, width, sums);
+}
+
+void GpuJoinSums(const Exec& exec, size_t width, const void* scratch, float* sums) {
+  if (width > 0) JoinColumnParts(exec, static_cast<const float*>(scratch), width, sums);
 }
 
 size_t GpuSumScratchBytes(size_t width) { return kSumParts * width * sizeof(float); }
@@ -358,15 +360,18 @@ void GpuCrossBack(const Exec& exec, size_t samples, const GpuColumns& x0, const 
 
 void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
                      const float* labels, const float* weights, float scale,
-                     const GpuColumns& dlogits, double* losses, double* loss) {
-  RunLosses<EntropyOf>(exec, samples, logits, labels, weights, scale, dlogits, losses, loss);
+                     const GpuColumns& dlogits, double* losses) {
+  RunLosses<EntropyOf>(exec, samples, logits, labels, weights, scale, dlogits, losses);
 }
 
 void GpuSquaredErrors(const Exec& exec, size_t samples, const GpuColumns& predictions,
                       const float* labels, const float* weights, float scale,
-                      const GpuColumns& dpredictions, double* losses, double* loss) {
-  RunLosses<SquareOf>(exec, samples, predictions, labels, weights, scale, dpredictions, losses,
-                      loss);
+                      const GpuColumns& dpredictions, double* losses) {
+  RunLosses<SquareOf>(exec, samples, predictions, labels, weights, scale, dpredictions, losses);
+}
+
+void GpuSumLosses(const Exec& exec, size_t samples, const double* losses, double* loss) {
+  SumLosses<<<1, kLossThreads, 0, StreamOf(exec)>>>(losses, samples, loss);
 }
 
 }  // namespace strata
