@@ -182,6 +182,19 @@ void CpuBackend::Add(size_t samples, const Columns& from, const Columns& to) con
   });
 }
 
+void CpuBackend::AddUp(size_t samples, std::span<const Columns> x, const Columns& y) const {
+  Copy(samples, x[0], y);
+  for (const Columns& columns : x.subspan(1)) Add(samples, columns, y);
+}
+
+void CpuBackend::AddToEach(size_t samples, const Columns& from, std::span<const Columns> to,
+                           const std::vector<bool>& adds) const {
+  for (size_t n = 0; n < to.size(); ++n) {
+    if (!adds[n]) ClearColumns(samples, to[n]);
+    Add(samples, from, to[n]);
+  }
+}
+
 Status CpuBackend::Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
                           Activation activation, const Columns& y) {
   STRATA_TRY(LinearForward(kCpu, matmul_, {samples, x.width, y.width, x.stride, y.stride},

@@ -71,6 +71,12 @@ class CpuBackend {
   void ClearColumns(size_t samples, const Columns& to) const;
   void Copy(size_t samples, const Columns& from, const Columns& to) const;
   void Add(size_t samples, const Columns& from, const Columns& to) const;
+  // y = ((x[0] + x[1]) + x[2]) + ...
+  void AddUp(size_t samples, std::span<const Columns> x, const Columns& y) const;
+  // Each of `to`, or 0 where it is not added to, + from: one after the other, as two may be the
+  // same.
+  void AddToEach(size_t samples, const Columns& from, std::span<const Columns> to,
+                 const std::vector<bool>& adds) const;
 
   // Where a backend can do several things at once, what Beside runs comes after what was begun
   // before the last Mark, beside what is begun from there on, and before all that is begun after

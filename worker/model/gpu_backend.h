@@ -114,6 +114,13 @@ class GpuBackend {
   void Add(size_t samples, const Columns& from, const Columns& to) const {
     GpuAddColumns(exec_, samples, from, to);
   }
+  void AddUp(size_t samples, std::span<const Columns> x, const Columns& y) const {
+    GpuAddUp(exec_, samples, x, y);
+  }
+  void AddToEach(size_t samples, const Columns& from, std::span<const Columns> to,
+                 const std::vector<bool>& adds) const {
+    GpuAddToEach(exec_, samples, from, to, adds);
+  }
 
   Status Linear(size_t samples, const Columns& x, const LayerParameters& parameters,
                 Activation activation, const Columns& y);

@@ -188,10 +188,12 @@ Status GraphExecutor<Backend>::ForwardLayer(size_t number, const Regularisation&
     case LayerKind::kWide:
       backend_.Wide(samples_, parameters, y);
       return {};
-    case LayerKind::kAdd:
-      backend_.Copy(samples_, x(0), y);
-      for (size_t i = 1; i < layer.inputs.size(); ++i) backend_.Add(samples_, x(i), y);
+    case LayerKind::kAdd: {
+      std::vector<Columns> added;
+      for (size_t i = 0; i < layer.inputs.size(); ++i) added.push_back(x(i));
+      backend_.AddUp(samples_, added, y);
       return {};
+    }
     case LayerKind::kMultiply:
       backend_.Multiply(samples_, x(0), x(1), y);
       return {};
@@ -272,19 +274,28 @@ Status GraphExecutor<Backend>::BackwardLayer(size_t number, const Regularisation
   switch (layer.spec.kind) {
     case LayerKind::kLinear:
       return BackwardLinear(layer, regularisation);
-    case LayerKind::kConcat:
-    case LayerKind::kAdd: {
+    case LayerKind::kConcat: {
       size_t column = 0;
       for (size_t i = 0; i < layer.inputs.size(); ++i) {
-        if (layer.inputs[i] == LayerGraph::kDense) {  // has no gradient
-          column += x(i).width;
-          continue;
+        const size_t width = x(i).width;
+        if (layer.inputs[i] != LayerGraph::kDense) {  // it has no gradient
+          const Columns part = dx(i);
+          const Columns from = dy.From(column, width);
+          if (!IsSame(from, part)) backend_.Add(samples_, from, part);
         }
-        const Columns part = dx(i);
-        const Columns from = dy.From(column, part.width);
-        if (!IsSame(from, part)) backend_.Add(samples_, from, part);
-        if (layer.spec.kind == LayerKind::kConcat) column += part.width;
+        column += width;
       }
+      return {};
+    }
+    case LayerKind::kAdd: {
+      std::vector<Columns> parts;
+      std::vector<bool> adds;
+      for (const uint32_t input : layer.inputs) {
+        if (input == LayerGraph::kDense) continue;  // it has no gradient
+        adds.push_back(Cover(input, /*overwrites=*/true));
+        parts.push_back(Gradient(input));
+      }
+      backend_.AddToEach(samples_, dy, parts, adds);
       return {};
     }
     case LayerKind::kInteraction: {

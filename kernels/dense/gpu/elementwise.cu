@@ -1,4 +1,6 @@
 // Layers that work element by element.
+#include <algorithm>
+
 #include "base/hash.h"
 #include "kernels/dense/gpu/column_sums.cuh"
 #include "kernels/dense/gpu/launch.cuh"
@@ -30,6 +32,57 @@ void RunTransfer(const Exec& exec, size_t samples, const GpuColumns& from, const
                       samples, from.width);
   });
 }
+
+// Columns that one launch of few elements goes over.
+constexpr size_t kFewColumns = 4;
+template <typename T>
+struct FewColumns {
+  T* data[kFewColumns] = {};
+  size_t stride[kFewColumns] = {};
+  uint32_t count = 0;
+
+  explicit FewColumns(std::span<const GpuColumns> all) {
+    for (const GpuColumns& columns : all) {
+      data[count] = static_cast<T*>(columns.data);
+      stride[count++] = columns.stride;
+    }
+  }
+  __device__ T& At(uint32_t n, size_t i, size_t e) const { return data[n][i * stride[n] + e]; }
+};
+// Whether all of them, and this one, go into one launch.
+bool AreFew(std::span<const GpuColumns> all, const GpuColumns& other) {
+  return all.size() <= kFewColumns &&
+         std::all_of(all.begin(), all.end(), [&](const GpuColumns& columns) {
+           return columns.type == other.type && columns.width == other.width;
+         });
+}
+
+template <typename T>
+struct AddUp {
+  FewColumns<T> x;
+  ColumnsOf<T> y;
+  __device__ void operator()(size_t i, size_t e) const {
+    T sum = x.At(0, i, e);
+    for (uint32_t n = 1; n < x.count; ++n) {
+      sum = Rounded<T>(Widened(sum) + Widened(x.At(n, i, e)));
+    }
+    y.Row(i)[e] = sum;
+  }
+};
+
+template <typename T>
+struct AddToEach {
+  ColumnsOf<T> from;
+  FewColumns<T> to;
+  uint32_t adds;  // bits
+  __device__ void operator()(size_t i, size_t e) const {
+    const float x = from.Get(i, e);
+    for (uint32_t n = 0; n < to.count; ++n) {
+      T& at = to.At(n, i, e);
+      at = Rounded<T>(((adds >> n & 1) != 0 ? Widened(at) : 0.0F) + x);
+    }
+  }
+};
 
 template <typename T>
 struct Drop {
@@ -141,6 +194,37 @@ void GpuCopyColumns(const Exec& exec, size_t samples, const GpuColumns& from,
 
 void GpuAddColumns(const Exec& exec, size_t samples, const GpuColumns& from, const GpuColumns& to) {
   RunTransfer<true>(exec, samples, from, to);
+}
+
+void GpuAddUp(const Exec& exec, size_t samples, std::span<const GpuColumns> x,
+              const GpuColumns& y) {
+  if (!AreFew(x, y)) {
+    GpuCopyColumns(exec, samples, x[0], y);
+    for (const GpuColumns& columns : x.subspan(1)) GpuAddColumns(exec, samples, columns, y);
+    return;
+  }
+  WithElement(y.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    RunForEachElement(exec, AddUp<T>{FewColumns<T>(x), ColumnsOf<T>(y)}, samples, y.width);
+  });
+}
+
+void GpuAddToEach(const Exec& exec, size_t samples, const GpuColumns& from,
+                  std::span<const GpuColumns> to, const std::vector<bool>& adds) {
+  if (!AreFew(to, from)) {
+    for (size_t n = 0; n < to.size(); ++n) {
+      if (!adds[n]) GpuClearColumns(exec, samples, to[n]);
+      GpuAddColumns(exec, samples, from, to[n]);
+    }
+    return;
+  }
+  uint32_t bits = 0;
+  for (size_t n = 0; n < to.size(); ++n) bits |= uint32_t{adds[n]} << n;
+  WithElement(from.type, [&](auto element) {
+    using T = typename decltype(element)::type;
+    RunForEachElement(exec, AddToEach<T>{ColumnsOf<T>(from), FewColumns<T>(to), bits}, samples,
+                      from.width);
+  });
 }
 
 void GpuDropout(const Exec& exec, size_t samples, float share, uint64_t seed, const GpuColumns& y) {

@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "kernels/dense/activation.h"
 #include "kernels/dense/gpu/columns.h"
@@ -18,6 +20,11 @@ namespace strata {
 
 void GpuCopyColumns(const Exec& exec, size_t samples, const GpuColumns& from, const GpuColumns& to);
 void GpuAddColumns(const Exec& exec, size_t samples, const GpuColumns& from, const GpuColumns& to);
+// y = ((x[0] + x[1]) + x[2]) + ..., each sum rounded as y is.
+void GpuAddUp(const Exec& exec, size_t samples, std::span<const GpuColumns> x, const GpuColumns& y);
+// Each of `to`, or 0 where it is not added to, + from: one after the other, as two may be the same.
+void GpuAddToEach(const Exec& exec, size_t samples, const GpuColumns& from,
+                  std::span<const GpuColumns> to, const std::vector<bool>& adds);
 
 // Bytes of scratch that sums over the columns of `width` elements take, here and below.
 size_t GpuSumScratchBytes(size_t width);
