@@ -17,7 +17,8 @@ constexpr uint32_t kSumParts = 256;  // that the samples of a sum are divided in
 // sums[e] = the sum of parts[p * width + e] over all parts.
 void JoinColumnParts(const Exec& exec, const float* parts, size_t width, float* sums);
 
-// Thread c of a row works on kAtOnce columns of a tile; a block is a tile and a part.
+// Thread c of a row works on kAtOnce columns of a tile; a block is a tile and a part. The numbers
+// of kAhead samples are asked for before the first of them is worked on.
 template <uint32_t kAtOnce, typename Op>
 __global__ void __launch_bounds__(kLayerThreads)
     SumWhile(const Op op, size_t columns, size_t samples, float* parts) {
@@ -32,8 +33,19 @@ __global__ void __launch_bounds__(kLayerThreads)
   const uint32_t column = threadIdx.x % lanes * kAtOnce;
   float sums[kAtOnce] = {};
   if (row < rows) {
-    for (size_t i = size_t{part} * rows + row; i < samples; i += size_t{kSumParts} * rows) {
-      op(i, (tile + column) / kAtOnce, sums);
+    constexpr uint32_t kAhead = Op::kAhead;
+    const size_t stride = size_t{kSumParts} * rows;
+    const size_t n = (tile + column) / kAtOnce;
+    for (size_t i = size_t{part} * rows + row; i < samples; i += kAhead * stride) {
+      typename Op::Loaded loaded[kAhead] = {};
+#pragma unroll
+      for (uint32_t k = 0; k < kAhead; ++k) {
+        if (i + k * stride < samples) loaded[k] = op.Load(i + k * stride, n);
+      }
+#pragma unroll
+      for (uint32_t k = 0; k < kAhead; ++k) {
+        if (i + k * stride < samples) op(loaded[k], i + k * stride, n, sums);
+      }
     }
 #pragma unroll
     for (uint32_t n = 0; n < kAtOnce; ++n) of_rows[row * width + column + n] = sums[n];
@@ -46,8 +58,9 @@ __global__ void __launch_bounds__(kLayerThreads)
   }
 }
 
-// Calls op(sample, n, of_columns) for the columns n * kAtOnce and on of each sample, which adds to
-// of_columns[k] what the sum of column n * kAtOnce + k gains. scratch: GpuSumScratchBytes(columns).
+// Calls op(op.Load(sample, n), sample, n, of_columns) for the columns n * kAtOnce and on of each
+// sample, which adds to of_columns[k] what the sum of column n * kAtOnce + k gains. Loads of other
+// samples may come in between. scratch: GpuSumScratchBytes(columns).
 // Without sums (null) it is left in parts there.
 template <uint32_t kAtOnce, typename Op>
 void RunWithColumnSums(const Exec& exec, const Op& op, size_t samples, size_t columns, float* sums,

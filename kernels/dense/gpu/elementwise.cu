@@ -131,13 +131,26 @@ struct GateBack {
   ColumnsOf<T> dg;
   ColumnsOf<T> dx0;
   ColumnsOf<T> dx;
-  __device__ void operator()(size_t i, size_t e, float (&of_columns)[kAtOnce]) const {
-    using Elements = Side<T, kAtOnce>;
-    const Elements gradient = dy.template SideOf<kAtOnce>(i, e);
-    const Elements first = x0.template SideOf<kAtOnce>(i, e);
-    const Elements gate = g.template SideOf<kAtOnce>(i, e);
+
+  using Elements = Side<T, kAtOnce>;
+  static constexpr uint32_t kAhead = 1;  // each has many numbers
+  struct Loaded {
+    Elements gradient;
+    Elements first;
+    Elements gate;
+    Elements of_first;
+  };
+  __device__ Loaded Load(size_t i, size_t e) const {
+    return {dy.template SideOf<kAtOnce>(i, e), x0.template SideOf<kAtOnce>(i, e),
+            g.template SideOf<kAtOnce>(i, e), dx0.template SideOf<kAtOnce>(i, e)};
+  }
+  __device__ void operator()(const Loaded& loaded, size_t i, size_t e,
+                             float (&of_columns)[kAtOnce]) const {
+    const Elements& gradient = loaded.gradient;
+    const Elements& first = loaded.first;
+    const Elements& gate = loaded.gate;
     Elements of_gate;
-    Elements of_first = dx0.template SideOf<kAtOnce>(i, e);
+    Elements of_first = loaded.of_first;
 #pragma unroll
     for (uint32_t n = 0; n < kAtOnce; ++n) {
       const float d = Widened(gradient.of[n]);

@@ -39,15 +39,25 @@ struct Stop {
   ColumnsOf<T> dy;
   bool relu;
   float scale;
-  __device__ void operator()(size_t i, size_t n, float (&of_columns)[kAtOnce]) const {
-    using Elements = Side<T, kAtOnce>;
-    Elements& at = dy.template SideOf<kAtOnce>(i, n);
-    Elements gradients = at;
+
+  static constexpr uint32_t kAhead = 4;
+  struct Loaded {
+    Side<T, kAtOnce> gradients;
+    Side<T, kAtOnce> values;
+  };
+  __device__ Loaded Load(size_t i, size_t n) const {
+    Loaded loaded = {};
+    loaded.gradients = dy.template SideOf<kAtOnce>(i, n);
+    if (relu) loaded.values = y.template SideOf<kAtOnce>(i, n);
+    return loaded;
+  }
+  __device__ void operator()(const Loaded& loaded, size_t i, size_t n,
+                             float (&of_columns)[kAtOnce]) const {
+    Side<T, kAtOnce> gradients = loaded.gradients;
     if (relu) {
-      const Elements values = y.template SideOf<kAtOnce>(i, n);
 #pragma unroll
       for (uint32_t k = 0; k < kAtOnce; ++k) {
-        if (!(Widened(values.of[k]) > 0.0F)) gradients.of[k] = Rounded<T>(0.0F);
+        if (!(Widened(loaded.values.of[k]) > 0.0F)) gradients.of[k] = Rounded<T>(0.0F);
       }
     }
 #pragma unroll
@@ -55,7 +65,7 @@ struct Stop {
       if (scale != 1.0F) gradients.of[k] = Rounded<T>(Widened(gradients.of[k]) * scale);
       of_columns[k] += Widened(gradients.of[k]);
     }
-    if (relu || scale != 1.0F) at = gradients;
+    if (relu || scale != 1.0F) dy.template SideOf<kAtOnce>(i, n) = gradients;
   }
 };
 
