@@ -57,10 +57,25 @@ struct SumPooledWeights {
   ColumnsOf<Y> y;
   __device__ void operator()(size_t i, size_t /*one*/) const {
     float sum = *bias;
+#pragma unroll 8
     for (size_t s = 0; s < slots; ++s) sum += pooled.Get(i, s * row_stride);
     y.Set(i, 0, sum);
   }
 };
+
+template <uint32_t kAtOnce, typename T>
+__device__ Side<T, kAtOnce> SideAt(const T* elements) {
+  return *reinterpret_cast<const Side<T, kAtOnce>*>(elements);
+}
+// The elements from the second of `first` on, as many as it has; `next` come behind it.
+template <typename T, uint32_t kAtOnce>
+__device__ Side<T, kAtOnce> Shifted(const Side<T, kAtOnce>& first, const Side<T, kAtOnce>& next) {
+  Side<T, kAtOnce> shifted;
+#pragma unroll
+  for (uint32_t k = 0; k + 1 < kAtOnce; ++k) shifted.of[k] = first.of[k + 1];
+  shifted.of[kAtOnce - 1] = next.of[0];
+  return shifted;
+}
 
 // kAtOnce elements of a slot's vector.
 template <typename T, uint32_t kAtOnce>
@@ -72,10 +87,13 @@ struct TakeVectors {
   __device__ void operator()(size_t i, size_t n) const {
     const uint32_t slot = static_cast<uint32_t>(n) / parts;
     const uint32_t part = static_cast<uint32_t>(n) % parts;
-    const T* const from = pooled.Row(i) + slot * row_stride + 1 + part * kAtOnce;
+    const T* const from = pooled.Row(i) + slot * row_stride + part * kAtOnce;
     Side<T, kAtOnce> side;
-#pragma unroll
-    for (uint32_t k = 0; k < kAtOnce; ++k) side.of[k] = from[k];
+    if constexpr (kAtOnce == 1) {
+      side.of[0] = from[1];
+    } else {  // the vector begins behind the weight
+      side = Shifted(SideAt<kAtOnce>(from), SideAt<kAtOnce>(from + kAtOnce));
+    }
     vectors.template SideOf<kAtOnce>(i, n) = side;
   }
 };
@@ -88,12 +106,24 @@ struct GiveGradients {
   ColumnsOf<V> dvectors;
   uint32_t dim;
   uint32_t parts;  // of a row
+  bool in_fours;   // vectors are
   ColumnsOf<V> pooled;
   __device__ void operator()(size_t i, size_t n) const {
     const uint32_t slot = static_cast<uint32_t>(n) / parts;
     const uint32_t first = static_cast<uint32_t>(n) % parts * kAtOnce;
     const V* const from = dvectors.Row(i) + slot * dim;
     Side<V, kAtOnce> side;
+    if (in_fours) {
+      Side<V, kAtOnce> four = {};
+      if (first < dim) four = SideAt<kAtOnce>(from + first);
+      side.of[0] = Rounded<V>(0.0F);
+      if (first == 0) side.of[0] = Rounded<V>(dlogits.Get(i, 0));
+      if (first > 0 && first <= dim) side.of[0] = from[first - 1];
+#pragma unroll
+      for (uint32_t k = 1; k < kAtOnce; ++k) side.of[k] = four.of[k - 1];
+      pooled.template SideOf<kAtOnce>(i, n) = side;
+      return;
+    }
 #pragma unroll
     for (uint32_t k = 0; k < kAtOnce; ++k) {
       const uint32_t e = first + k;
@@ -211,7 +241,8 @@ void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
   STRATA_CHECK(rows.pooled.type == vectors.type);
   WithElement(vectors.type, [&](auto element) {
     using T = typename decltype(element)::type;
-    WithFours(rows.dim % 4 == 0 && BeginInFours<T>({vectors}), [&](auto at_once) {
+    const bool in_fours = rows.dim % 4 == 0 && rows.row_stride % 4 == 0;
+    WithFours(in_fours && BeginInFours<T>({rows.pooled, vectors}), [&](auto at_once) {
       constexpr uint32_t kAtOnce = decltype(at_once)::value;
       const auto parts = static_cast<uint32_t>(rows.dim / kAtOnce);
       const TakeVectors<T, kAtOnce> op{ColumnsOf<T>(rows.pooled),
@@ -230,8 +261,13 @@ void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogit
     using V = typename decltype(of_pooled)::type;
     using Give = GiveGradients<L, V>;
     const auto parts = static_cast<uint32_t>(rows.row_stride / Give::kAtOnce);
-    const Give give{ColumnsOf<L>(dlogits), ColumnsOf<V>(dvectors), static_cast<uint32_t>(rows.dim),
-                    parts, ColumnsOf<V>(rows.pooled)};
+    const bool in_fours = rows.dim > 0 && rows.dim % 4 == 0 && BeginInFours<V>({dvectors});
+    const Give give{ColumnsOf<L>(dlogits),
+                    ColumnsOf<V>(dvectors),
+                    static_cast<uint32_t>(rows.dim),
+                    parts,
+                    in_fours,
+                    ColumnsOf<V>(rows.pooled)};
     RunForEachElement(exec, give, samples, rows.slots * parts);
   });
 }

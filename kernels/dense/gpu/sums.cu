@@ -132,6 +132,7 @@ struct Fm {
     for (size_t d = LaneOfWarp(); d < dim; d += 32) {
       float sum = 0.0F;
       float squares = 0.0F;
+#pragma unroll 8
       for (uint32_t v = 0; v < vectors; ++v) {
         const float element = x.Get(i, v * dim + d);
         sum += element;
