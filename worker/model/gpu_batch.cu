@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "storage/gpu/gpu_calls.cuh"
 #include "worker/model/gpu_batch.h"
@@ -13,9 +14,10 @@ constexpr size_t kAlign = 256;
 cudaEvent_t EventOf(void* event) { return static_cast<cudaEvent_t>(event); }
 
 // Of fewer bytes, waking threads takes longer than the work.
-constexpr size_t kPieceBytes = size_t{256} << 10;
+constexpr size_t kPieceBytes = size_t{128} << 10;
 constexpr size_t kPieceBags = kPieceBytes / sizeof(uint32_t);
-constexpr size_t kSendBytes = size_t{1} << 20;  // that are worth a copy of their own
+// What is sent while more is staged.
+constexpr size_t kSendBytes = size_t{4} << 20;
 
 bool HasKeyABag(const Batch& batch, WorkPool& threads) {
   if (batch.keys.size() != batch.samples * batch.slots) return false;
@@ -30,11 +32,36 @@ bool HasKeyABag(const Batch& batch, WorkPool& threads) {
   return has;
 }
 
-void Copy(std::byte* to, std::span<const std::byte> from, WorkPool& threads) {
-  threads.RunPieces(from.size(), kPieceBytes, [&](size_t begin, size_t end) {
-    std::memcpy(to + begin, from.data() + begin, end - begin);
-  });
-}
+// The arrays of a batch, one behind the other.
+class Arrays {
+ public:
+  // Where the array will begin.
+  template <typename T>
+  size_t Add(std::span<const T> array) {
+    const size_t at = bytes_;
+    all_.push_back({at, std::as_bytes(array)});
+    bytes_ += (array.size_bytes() + kAlign - 1) / kAlign * kAlign;
+    return at;
+  }
+  size_t bytes() const { return bytes_; }
+  // Copies what lies in bytes `begin` to `end` - 1 of them to the same place of `to`.
+  void Copy(size_t begin, size_t end, std::byte* to) const {
+    for (const Array& array : all_) {
+      const size_t first = std::max(begin, array.at);
+      const size_t last = std::min(end, array.at + array.bytes.size());
+      if (first >= last) continue;
+      std::memcpy(to + first, array.bytes.data() + (first - array.at), last - first);
+    }
+  }
+
+ private:
+  struct Array {
+    size_t at;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<Array> all_;
+  size_t bytes_ = 0;
+};
 
 }  // namespace
 
@@ -52,23 +79,19 @@ GpuBatch::~GpuBatch() {
   }
 }
 
-// All arrays lie in one block, so that they are few copies.
+// All arrays lie in one block, so that they are few copies, and several threads stage it at once.
 Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights,
                        const UniqueKeys* unique) {
   const bool is_plain = HasKeyABag(batch, threads_);
-  size_t bytes = 0;
-  const auto place = [&](size_t array_bytes) {
-    const size_t at = bytes;
-    bytes += (array_bytes + kAlign - 1) / kAlign * kAlign;
-    return at;
-  };
-  const auto bytes_of = [](const auto& array) { return std::as_bytes(std::span(array)).size(); };
-  const size_t keys_at = place(unique != nullptr ? bytes_of(unique->index) : bytes_of(batch.keys));
-  const size_t offsets_at = place(is_plain ? 0 : bytes_of(batch.offsets));
-  const size_t key_weights_at = place(bytes_of(key_weights));
-  const size_t dense_at = place(bytes_of(batch.dense));
-  const size_t labels_at = place(bytes_of(batch.labels));
-  const size_t weights_at = place(bytes_of(batch.weights));
+  Arrays arrays;
+  const size_t keys_at =
+      unique != nullptr ? arrays.Add<uint32_t>(unique->index) : arrays.Add<Key>(batch.keys);
+  const size_t offsets_at = is_plain ? 0 : arrays.Add<uint32_t>(batch.offsets);
+  const size_t key_weights_at = arrays.Add(key_weights);
+  const size_t dense_at = arrays.Add<float>(batch.dense);
+  const size_t labels_at = arrays.Add<float>(batch.labels);
+  const size_t weights_at = arrays.Add<float>(batch.weights);
+  const size_t bytes = arrays.bytes();
 
   Must(FromCuda(cudaEventSynchronize(EventOf(copied_)), "the GPU"));
   STRATA_TRY(memory_.Reserve(std::max<size_t>(bytes, 1)));
@@ -80,35 +103,30 @@ Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights,
   Must(FromCuda(cudaStreamWaitEvent(copies, EventOf(used_)), "the GPU"));
   auto* const staging = reinterpret_cast<std::byte*>(staging_.get());
   auto* const memory = memory_.as<std::byte>();
-  // A large array is on its way while the next one is staged.
-  size_t sent = 0;
-  const auto send_up_to = [&](size_t end) {
-    Must(FromCuda(
-        cudaMemcpyAsync(memory + sent, staging + sent, end - sent, cudaMemcpyDefault, copies),
-        "a batch to the GPU"));
-    sent = end;
-  };
-  const auto put = [&](const auto& array, size_t at) {
-    const std::span all(array);
-    using T = typename decltype(all)::element_type;
-    const auto from = std::as_bytes(all);
-    Copy(staging + at, from, threads_);
-    if (from.size() > kSendBytes) send_up_to(at + from.size());
-    return reinterpret_cast<const T*>(memory + at);
+  for (size_t sent = 0; sent < bytes;) {
+    const size_t count = std::min(bytes - sent, kSendBytes);
+    threads_.RunPieces(count, kPieceBytes, [&](size_t begin, size_t end) {
+      arrays.Copy(sent + begin, sent + end, staging);
+    });
+    Must(FromCuda(cudaMemcpyAsync(memory + sent, staging + sent, count, cudaMemcpyDefault, copies),
+                  "a batch to the GPU"));
+    sent += count;
+  }
+  Must(FromCuda(cudaEventRecord(EventOf(copied_), copies), "the GPU"));
+
+  const auto set = [&]<typename T>(const T** array, bool is_there, size_t at) {
+    *array = is_there ? reinterpret_cast<const T*>(memory + at) : nullptr;
   };
   samples_ = batch.samples;
   slots_ = batch.slots;
   key_count_ = batch.keys.size();
-  keys_ = unique != nullptr ? nullptr : put(batch.keys, keys_at);
-  index_ = unique != nullptr ? put(unique->index, keys_at) : nullptr;
-  offsets_ = is_plain ? nullptr : put(batch.offsets, offsets_at);
-  key_weights_ = key_weights.empty() ? nullptr : put(key_weights, key_weights_at);
-  dense_ = put(batch.dense, dense_at);
-  labels_ = put(batch.labels, labels_at);
-  weights_ = put(batch.weights, weights_at);
-
-  if (sent < bytes) send_up_to(bytes);
-  Must(FromCuda(cudaEventRecord(EventOf(copied_), copies), "the GPU"));
+  set(&keys_, unique == nullptr, keys_at);
+  set(&index_, unique != nullptr, keys_at);
+  set(&offsets_, !is_plain, offsets_at);
+  set(&key_weights_, !key_weights.empty(), key_weights_at);
+  set(&dense_, true, dense_at);
+  set(&labels_, true, labels_at);
+  set(&weights_, true, weights_at);
   return {};
 }
 
