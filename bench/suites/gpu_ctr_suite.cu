@@ -64,10 +64,10 @@ class Steps {
   explicit Steps(GpuTraining& training) : training_(training) {}
 
   Status Run(const Batch& next) {
-    STRATA_TRY(training_.Begin({}));
     Status brought;
     STRATA_ASSIGN(std::jthread bring,
                   StartThread("bring", [&] { brought = training_.Bring(next); }));
+    STRATA_TRY(training_.Begin({}));
     STRATA_ASSIGN(const BatchLoss loss, training_.Finish());
     if (!std::isfinite(loss.sum)) return Failed("the loss is no number");
     STRATA_TRY(training_.Update(++step_));

@@ -63,12 +63,12 @@ Status GpuTrainer::Diverged(double loss) {
 }
 
 Result<bool> GpuTrainer::Step(BatchSource& source, double* loss) {
-  // The seed is that of a Trainer alone.
-  STRATA_TRY(training_.Begin(
-      {.dropout = options_.dropout, .dropout_seed = Mix64(Mix64(options_.seed) + step_)}));
   // An error ends the step once the thread is through, so that nothing is read after it.
   Status read;
   STRATA_ASSIGN(std::jthread reader, StartThread("read ahead", [&] { read = ReadNext(source); }));
+  // The seed is that of a Trainer alone.
+  STRATA_TRY(training_.Begin(
+      {.dropout = options_.dropout, .dropout_seed = Mix64(Mix64(options_.seed) + step_)}));
   STRATA_ASSIGN(const BatchLoss found, training_.Finish());
   stages_.End(Stage::kCompute);
   logits_ = found.logits;
@@ -96,6 +96,7 @@ Status GpuTrainer::TrainEpoch(BatchSource& source, uint64_t epoch,
   for (uint64_t i = 0; i < epoch_steps_; ++i) {
     STRATA_TRY(source.Next(options_.batch_size, &next_));
   }
+  training_.Forget();  // where an epoch ended early
   STRATA_TRY(ReadNext(source));
   stages_.End(Stage::kData);
   while (next_.samples > 0) {

@@ -67,6 +67,7 @@ class LocalGpuTraining final : public GpuTraining {
   }
 
   Status Bring(const Batch& batch) override;
+  void Forget() override { next_ = 1 - current_; }
   Status Begin(const Regularisation& regularisation) override;
   Result<BatchLoss> Finish() override;
   std::optional<NotFinitePlace> FirstNotFinite() override {
@@ -100,8 +101,9 @@ class LocalGpuTraining final : public GpuTraining {
   const cudaStream_t copies_;
   const OptimizerSpec optimizer_;
   const std::unique_ptr<WorkPool> threads_;
-  GpuBatch batches_[2];  // the one that is worked on, and the next
-  int current_ = 0;      // of them
+  GpuBatch batches_[2];  // that take turns
+  int current_ = 1;      // the one that is worked on
+  int next_ = 0;         // the one that is brought next
   GpuBackend backend_;
   GraphExecutor<GpuBackend> executor_;
   GpuPass forward_;  // of the layers, up to the loss
@@ -176,7 +178,9 @@ Status LocalGpuTraining::Bring(const Batch& batch) {
   const DeviceScope device(exec_.ordinal);
   STRATA_CHECK(batch.samples > 0);
   CheckBatch(graph_, batch);
-  return batches_[1 - current_].Bring(batch, batch.key_weights);
+  STRATA_TRY(batches_[next_].Bring(batch, batch.key_weights));
+  next_ = 1 - next_;
+  return {};
 }
 
 Status LocalGpuTraining::Begin(const Regularisation& regularisation) {

@@ -43,10 +43,12 @@ class GpuTraining {
   virtual Status SetDense(std::span<const float> parameters, std::span<const float> state) = 0;
   virtual void GetDense(std::span<float> parameters, std::span<float> state) = 0;
 
-  // A step, of a batch of one sample or more: Bring, Begin, Finish, Update, in this order. The next
-  // batch may be brought between Begin and the next Begin, by another thread too: while the GPU
-  // works.
+  // A step, of a batch of one sample or more: Bring, Begin, Finish, Update, in this order. There is
+  // room for two batches: the next one may be brought once the batch before this one is updated, by
+  // another thread too, while this one takes its step.
   virtual Status Bring(const Batch& batch) = 0;
+  // Between steps: a batch that was brought takes no step.
+  virtual void Forget() = 0;
   // Enqueues both ways of the batch that was brought. `regularisation` has no l2 (STRATA_CHECK).
   virtual Status Begin(const Regularisation& regularisation) = 0;
   // Waits for that batch's loss, while the GPU works on the way back.

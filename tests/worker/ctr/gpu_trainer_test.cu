@@ -250,6 +250,34 @@ TEST_F(GpuTrainerTest, BetweenStepsEverythingIsAsItIsWhereTrainingEnds) {
   }
 }
 
+// The batch that was brought ahead is brought again.
+TEST_F(GpuTrainerTest, AnEpochThatEndedEarlyGoesOnWhereItStood) {
+  const auto data = ClickData(600, 9);
+  const VectorSource source(data, 0, data.size());
+  const GpuRecipe recipe{.shape = {ModelKind::kDeepFm, 4, {8}, 3, 2}};
+  const auto plain = Store(recipe);
+  const GpuRun expected = OnGpu(recipe, *plain, source);
+  const auto store = Store(recipe);
+  const LayerGraph graph = GraphOf(recipe.shape);
+  auto training = GpuTraining::Make(
+      graph, *store,
+      {.precision = recipe.precision, .dense_optimizer = recipe.dense, .table = "rows"});
+  ASSERT_TRUE(training.ok());
+  int steps = 0;
+  GpuTrainer trainer({.seed = 1,
+                      .batch_size = recipe.batch_size,
+                      .dense_optimizer = recipe.dense,
+                      .wants_end = [&] { return ++steps == 2; }},
+                     graph, **training);
+  GpuRun found;
+  TrainOver(&trainer, source, nullptr, &found);
+  EXPECT_EQ(found.state.steps, 2U);
+  VectorSource again = source;
+  ASSERT_TRUE(trainer.TrainEpoch(again, 0, [](const StepReport&) -> Status { return {}; }).ok());
+  EXPECT_EQ(trainer.State().dense, expected.state.dense);
+  EXPECT_EQ(AllRowsOf(*store, TableOf(recipe)), expected.rows);
+}
+
 TEST_F(GpuTrainerTest, StatesOfOtherModelsAndTablesThatAreNotThereAreErrors) {
   const GpuRecipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}};
   const auto store = Store(recipe);
