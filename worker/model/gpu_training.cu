@@ -19,6 +19,17 @@ namespace {
 constexpr size_t kVectorBytes = 16;  // where a group's vectors may begin
 constexpr int kCopyThreadsMax = 8;   // that bring a batch
 
+// A stream whose kernels get a processor before those of other streams.
+Result<cudaStream_t> MakeUrgentStream() {
+  int least = 0;
+  int most = 0;
+  Must(FromCuda(cudaDeviceGetStreamPriorityRange(&least, &most), "the priorities of streams"));
+  cudaStream_t stream = nullptr;
+  STRATA_TRY(FromAllocation(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, most),
+                            "a stream"));
+  return stream;
+}
+
 class LocalGpuTraining final : public GpuTraining {
  public:
   LocalGpuTraining(LayerGraph graph, const Exec& exec, cudaStream_t copies,
@@ -254,7 +265,8 @@ Result<std::unique_ptr<GpuTraining>> GpuTraining::Make(LayerGraph graph, TableSt
                                                        const GpuTrainingOptions& options) {
   STRATA_TRY(CheckDevice(options.gpu));
   const DeviceScope device(options.gpu);
-  STRATA_ASSIGN(const cudaStream_t stream, MakeStream());
+  // What a step waits for goes before what runs beside it.
+  STRATA_ASSIGN(const cudaStream_t stream, MakeUrgentStream());
   STRATA_ASSIGN(const cudaStream_t copies, MakeStream());
   // Beside the calling one, and at most half of the processor's, as others read and parse.
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
