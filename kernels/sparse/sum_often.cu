@@ -18,6 +18,12 @@ constexpr uint32_t kTileRows = 64;
 constexpr uint32_t kTileElements = kTileRows * kSlice;
 constexpr uint32_t kTiles = 8;  // in flight
 constexpr uint32_t kOftenThreads = 256;
+// How many tiles before its rows a tile's positions are asked for. They come with the rows of an
+// earlier tile, and are there when that one has left those in flight; rows are found a tile before
+// they are copied.
+constexpr uint32_t kTilesAhead = kTiles + 1;
+constexpr uint32_t kPositions = 16 * kTileRows;  // that there is room for
+static_assert((kTilesAhead + kTiles - 1) * kTileRows <= kPositions);
 
 // The slices in flight, in shared memory: elements as they came, and scales of their rows.
 template <typename Rows>
@@ -43,14 +49,21 @@ class Fetcher {
  public:
   using Element = typename Rows::Element;
 
-  __device__ Fetcher(const Rows& gradients, const Tiles<Rows>& tiles, const uint32_t* order,
-                     uint32_t rows, uint32_t first, uint32_t dim)
+  // `positions` are shared by the block, kPositions of them. By all of its threads.
+  __device__ Fetcher(const Rows& gradients, const Tiles<Rows>& tiles, uint32_t* positions,
+                     const uint32_t* order, uint32_t rows, uint32_t first, uint32_t dim)
       : gradients_(gradients),
         tiles_(tiles),
+        positions_(positions),
+        all_rows_(rows),
         rows_(first + OwnElement() < dim ? rows : 0),
         order_(order),
         first_(first) {
-    LookAt(0);
+    for (uint32_t row = threadIdx.x; row < min(rows, kTilesAhead * kTileRows);
+         row += kOftenThreads) {
+      positions_[row] = order[row];
+    }
+    __syncthreads();
     FindRows();
   }
 
@@ -63,6 +76,10 @@ class Fetcher {
       if (tile_ * kTileRows + row >= rows_) break;
       Copy(to + k * kRows * kSlice, found_[k].elements + first_ + OwnElement());
       if (Rows::kScaled && OwnElement() == 0) tiles_.ScalesOf(tile_)[row] = found_[k].scale;
+    }
+    const uint32_t ahead = (tile_ + kTilesAhead) * kTileRows + threadIdx.x;
+    if (threadIdx.x < kTileRows && ahead < all_rows_) {
+      __pipeline_memcpy_async(positions_ + ahead % kPositions, order_ + ahead, sizeof(uint32_t));
     }
     __pipeline_commit();
     ++tile_;
@@ -84,30 +101,23 @@ class Fetcher {
     }
   }
 
-  // Positions are asked for two tiles ahead, and bags one: rows need not wait for them then.
-  __device__ void LookAt(uint32_t tile) {
-#pragma unroll
-    for (uint32_t k = 0; k < kCopies; ++k) {
-      const uint32_t row = tile * kTileRows + OwnRow() + k * kRows;
-      if (row < rows_) positions_[k] = order_[row];
-    }
-  }
+  // Bags are asked for a tile ahead.
   __device__ void FindRows() {
 #pragma unroll
     for (uint32_t k = 0; k < kCopies; ++k) {
-      if (tile_ * kTileRows + OwnRow() + k * kRows < rows_)
-        found_[k] = gradients_.Of(positions_[k]);
+      const uint32_t row = tile_ * kTileRows + OwnRow() + k * kRows;
+      if (row < rows_) found_[k] = gradients_.Of(positions_[row % kPositions]);
     }
-    LookAt(tile_ + 1);
   }
 
   const Rows gradients_;
   const Tiles<Rows> tiles_;
-  const uint32_t rows_;
+  uint32_t* const positions_;
+  const uint32_t all_rows_;
+  const uint32_t rows_;  // that have elements for this thread
   const uint32_t* const order_;
   const uint32_t first_;
   uint32_t tile_ = 0;
-  uint32_t positions_[kCopies] = {};
   ScaledRow<Element> found_[kCopies];
 };
 
@@ -117,6 +127,7 @@ __global__ void __launch_bounds__(kOftenThreads)
     SumSlices(const __grid_constant__ TableGroup group, DistinctKeys keys, BatchGradients gradients,
               std::span<const uint32_t> run_ends, uint32_t slices, float* scratch) {
   extern __shared__ __align__(16) float shared[];
+  __shared__ uint32_t positions[kPositions];
   __shared__ uint32_t taken;
   const Tiles<Rows> tiles{shared};
   const uint32_t most = keys.often_counts[0];
@@ -131,9 +142,10 @@ __global__ void __launch_bounds__(kOftenThreads)
     const GroupTable& table = group.OfKey(order[0]);
     const uint32_t first = item % slices * kSlice;
     if (first < table.map.dim) {
-      Fetcher<Rows, kWide> fetcher(Rows(table, gradients), tiles, order, rows, first,
+      Fetcher<Rows, kWide> fetcher(Rows(table, gradients), tiles, positions, order, rows, first,
                                    table.map.dim);
       for (uint32_t tile = 0; tile < kTiles - 1; ++tile) fetcher.Next();
+      __syncthreads();  // all have read the positions whose room is taken next
       float sum = 0;
       uint32_t run = 0;  // where it begins
       const auto end_of_run = [&] { return kRuns ? RunEnd(run_ends, order, run, rows) : rows; };
