@@ -81,6 +81,10 @@ class GpuBackend {
   // What kWide gave back, of the last pass that was enqueued layer by layer: where it lies is the
   // same in each until memory moves.
   const Columns& dlogits_of_wide() const { return dlogits_; }
+  // The caller adds the gradient of the graph's only factorization machine, which is over all
+  // embeddings and gives them theirs last, by itself: what that takes, likewise of the last pass.
+  void LeaveFm() { leaves_fm_ = true; }
+  FmGradient fm() const { return leaves_fm_ ? fm_ : FmGradient{}; }
 
   // Brings down what a pass has found, and waits for it.
   double GetLoss(const Columns& logits, std::span<float> to);
@@ -154,8 +158,9 @@ class GpuBackend {
   Status Fm(size_t samples, uint32_t vectors, const Columns& x, Buffer* kept,
             const Columns& y) const;
   void FmBack(size_t samples, uint32_t vectors, const Columns& x, const Buffer& kept,
-              const Columns& dy, const Columns& dx) const {
-    GpuFmBack(exec_, samples, vectors, x, kept.fp32(), dy, dx);
+              const Columns& dy, const Columns& dx) {
+    fm_ = {x, kept.fp32(), dy};
+    if (!leaves_fm_) GpuFmBack(exec_, samples, vectors, x, kept.fp32(), dy, dx);
   }
 
   void Multiply(size_t samples, const Columns& a, const Columns& b, const Columns& y) const {
@@ -261,6 +266,8 @@ class GpuBackend {
   const std::shared_ptr<float[]> host_loss_ = PinnedPool::Make()->Take(2);
   Columns dense_;
   Columns dlogits_;  // of kWide
+  FmGradient fm_;    // of kFm
+  bool leaves_fm_ = false;
   Buffer dgates_;
   Buffer dscales_;
   Buffer dprojected_;

@@ -30,6 +30,19 @@ Result<cudaStream_t> MakeUrgentStream() {
   return stream;
 }
 
+// Whether the graph has one factorization machine, over all embeddings, and no layer gives them a
+// gradient after it: on the way back layers come from the last to the first.
+bool EndsWithFm(const LayerGraph& graph) {
+  bool ends = false;
+  for (const GraphLayer& layer : graph.layers()) {
+    const bool is_fm = layer.spec.kind == LayerKind::kFm;
+    if (is_fm && (ends || layer.inputs[0] != LayerGraph::kEmbeddings)) return false;
+    if (!is_fm && !ends && layer.spec.kind != LayerKind::kWide) return false;
+    ends = ends || is_fm;
+  }
+  return ends;
+}
+
 class LocalGpuTraining final : public GpuTraining {
  public:
   LocalGpuTraining(LayerGraph graph, const Exec& exec, cudaStream_t copies,
@@ -62,6 +75,7 @@ class LocalGpuTraining final : public GpuTraining {
     STRATA_ASSIGN(answered_, MakeEvent());
     for (GpuBatch& batch : batches_) STRATA_TRY(batch.Make());
     STRATA_TRY(backend_.Make());
+    if (graph_.has_key_weights() && EndsWithFm(graph_)) backend_.LeaveFm();
     STRATA_ASSIGN(group_, EmbeddingGroup::Open(store, {&table, 1}, exec_));
     return {};
   }
@@ -176,7 +190,8 @@ Status LocalGpuTraining::BackwardRows(uint64_t step) {
     PooledRows to = rows_;
     to.pooled = pooled_gradients_.From(0, width);
     if (graph_.has_key_weights()) {
-      GpuGiveGradients(exec_, executor_.samples(), backend_.dlogits_of_wide(), dembeddings, to);
+      GpuGiveGradients(exec_, executor_.samples(), backend_.dlogits_of_wide(), dembeddings, to,
+                       backend_.fm());
     } else {
       GpuCopyColumns(exec_, executor_.samples(), dembeddings, to.pooled);
     }

@@ -98,38 +98,60 @@ struct TakeVectors {
   }
 };
 
+// The gradient of vectors, to which a factorization machine over them adds its own where it has any
+// (kFm), as GpuFmBack does.
+template <typename L, typename V, bool kFm>
+struct VectorGradients {
+  ColumnsOf<V> dvectors;
+  ColumnsOf<V> vectors;
+  const float* sums;
+  ColumnsOf<L> dy;
+  uint32_t dim;
+
+  // The elements `e` and on of a slot's vector.
+  template <uint32_t kAtOnce>
+  __device__ Side<V, kAtOnce> At(size_t i, uint32_t slot, uint32_t e) const {
+    Side<V, kAtOnce> side = SideAt<kAtOnce>(dvectors.Row(i) + slot * dim + e);
+    if constexpr (kFm) {
+      const Side<V, kAtOnce> elements = SideAt<kAtOnce>(vectors.Row(i) + slot * dim + e);
+      const auto sum = SideAt<kAtOnce>(sums + i * dim + e);
+      const float d = dy.Get(i, 0);
+#pragma unroll
+      for (uint32_t k = 0; k < kAtOnce; ++k) {
+        side.of[k] = Rounded<V>(Widened(side.of[k]) + d * (sum.of[k] - Widened(elements.of[k])));
+      }
+    }
+    return side;
+  }
+};
+
 // Four elements of a slot's row.
-template <typename L, typename V>
+template <typename L, typename V, bool kFm>
 struct GiveGradients {
   static constexpr uint32_t kAtOnce = 4;
   ColumnsOf<L> dlogits;
-  ColumnsOf<V> dvectors;
-  uint32_t dim;
+  VectorGradients<L, V, kFm> gradients;
   uint32_t parts;  // of a row
   bool in_fours;   // vectors are
   ColumnsOf<V> pooled;
   __device__ void operator()(size_t i, size_t n) const {
+    const uint32_t dim = gradients.dim;
     const uint32_t slot = static_cast<uint32_t>(n) / parts;
     const uint32_t first = static_cast<uint32_t>(n) % parts * kAtOnce;
-    const V* const from = dvectors.Row(i) + slot * dim;
-    Side<V, kAtOnce> side;
+    const auto element = [&](uint32_t e) {
+      if (e == 0) return Rounded<V>(dlogits.Get(i, 0));
+      return e <= dim ? gradients.template At<1>(i, slot, e - 1).of[0] : Rounded<V>(0.0F);
+    };
+    Side<V, kAtOnce> side = {};
     if (in_fours) {
       Side<V, kAtOnce> four = {};
-      if (first < dim) four = SideAt<kAtOnce>(from + first);
-      side.of[0] = Rounded<V>(0.0F);
-      if (first == 0) side.of[0] = Rounded<V>(dlogits.Get(i, 0));
-      if (first > 0 && first <= dim) side.of[0] = from[first - 1];
+      if (first < dim) four = gradients.template At<kAtOnce>(i, slot, first);
+      side.of[0] = element(first);
 #pragma unroll
       for (uint32_t k = 1; k < kAtOnce; ++k) side.of[k] = four.of[k - 1];
-      pooled.template SideOf<kAtOnce>(i, n) = side;
-      return;
-    }
+    } else {
 #pragma unroll
-    for (uint32_t k = 0; k < kAtOnce; ++k) {
-      const uint32_t e = first + k;
-      side.of[k] = Rounded<V>(0.0F);
-      if (e == 0) side.of[k] = Rounded<V>(dlogits.Get(i, 0));
-      if (e > 0 && e <= dim) side.of[k] = from[e - 1];
+      for (uint32_t k = 0; k < kAtOnce; ++k) side.of[k] = element(first + k);
     }
     pooled.template SideOf<kAtOnce>(i, n) = side;
   }
@@ -254,21 +276,32 @@ void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
 }
 
 void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogits,
-                      const GpuColumns& dvectors, const PooledRows& rows) {
+                      const GpuColumns& dvectors, const PooledRows& rows, const FmGradient& fm) {
+  const bool has_fm = fm.vectors.data != nullptr;
   STRATA_CHECK(dvectors.data == nullptr || dvectors.type == rows.pooled.type);
+  STRATA_CHECK(!has_fm || (fm.vectors.type == dvectors.type && fm.dy.type == dlogits.type));
   WithElements(dlogits.type, rows.pooled.type, [&](auto of_logits, auto of_pooled) {
     using L = typename decltype(of_logits)::type;
     using V = typename decltype(of_pooled)::type;
-    using Give = GiveGradients<L, V>;
-    const auto parts = static_cast<uint32_t>(rows.row_stride / Give::kAtOnce);
-    const bool in_fours = rows.dim > 0 && rows.dim % 4 == 0 && BeginInFours<V>({dvectors});
-    const Give give{ColumnsOf<L>(dlogits),
-                    ColumnsOf<V>(dvectors),
-                    static_cast<uint32_t>(rows.dim),
-                    parts,
-                    in_fours,
-                    ColumnsOf<V>(rows.pooled)};
-    RunForEachElement(exec, give, samples, rows.slots * parts);
+    const auto run = [&](auto with_fm) {
+      constexpr bool kFm = decltype(with_fm)::value;
+      using Give = GiveGradients<L, V, kFm>;
+      const auto dim = static_cast<uint32_t>(rows.dim);
+      const auto parts = static_cast<uint32_t>(rows.row_stride / Give::kAtOnce);
+      const bool in_fours = dim > 0 && dim % 4 == 0 && BeginInFours<V>({dvectors, fm.vectors});
+      const Give give{
+          ColumnsOf<L>(dlogits),
+          {ColumnsOf<V>(dvectors), ColumnsOf<V>(fm.vectors), fm.sums, ColumnsOf<L>(fm.dy), dim},
+          parts,
+          in_fours,
+          ColumnsOf<V>(rows.pooled)};
+      RunForEachElement(exec, give, samples, rows.slots * parts);
+    };
+    if (has_fm) {
+      run(std::true_type());
+    } else {
+      run(std::false_type());
+    }
   });
 }
 

@@ -50,10 +50,18 @@ void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& row
 // The slots' vectors side by side.
 void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
                     const GpuColumns& vectors);
+// What a factorization machine over the vectors adds to their gradient, which GpuFmBack has not
+// added yet: what that takes.
+struct FmGradient {
+  GpuColumns vectors;  // no data: nothing
+  const float* sums = nullptr;
+  GpuColumns dy;
+};
 // The reverse: rows.pooled = the gradient of each slot's weight, which is dlogits', then of its
 // vector, then zeros.
 void GpuGiveGradients(const Exec& exec, size_t samples, const GpuColumns& dlogits,
-                      const GpuColumns& dvectors, const PooledRows& rows);
+                      const GpuColumns& dvectors, const PooledRows& rows,
+                      const FmGradient& fm = {});
 
 // Which keys have a row: row r has sorted[starts[r]] to sorted[starts[r + 1] - 1], ascending
 // (kernels/sparse/sort_by_row.h).
