@@ -80,8 +80,8 @@ Status GpuNetwork::Score(const NetworkInput& input, std::span<float> logits) {
 Status GpuNetwork::Bring(const NetworkInput& input) {
   CheckInput(graph_, input);
   backend_.SetParameters(input.parameters);
-  STRATA_TRY(batch_.Bring(input.batch, NetworkKeyWeights(graph_, input.batch, &combined_),
-                          &input.unique));
+  STRATA_TRY(
+      batch_.Bring(input.batch, NetworkKeyWeights(graph_, input.batch, &combined_), &input.unique));
   batch_.Begin();
   return {};
 }

@@ -135,8 +135,9 @@ TEST(CpuNetwork, LogitsAgreeWithTheFormula) {
 
 TEST(CpuNetwork, GradientsAgreeWithCentralDifferences) {
   constexpr float kL2 = 0.25F;
+  constexpr uint64_t kSeed = 4;  // whose rectifiers stay on their side within a step
   for (const ModelShape& shape : Shapes()) {
-    Example example(shape, 9, 2);
+    Example example(shape, 9, kSeed);
     const auto network = MakeCpuNetwork(GraphOf(shape));
     std::vector<float> logits(9);
     std::vector<float> drows(example.rows.size(), 7.0F);

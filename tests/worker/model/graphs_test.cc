@@ -101,7 +101,8 @@ struct BagsOfThreeAndNone {
               .labels = {1},
               .weights = {1}};
   UniqueKeys unique;
-  std::vector<float> rows = {1, 2, 4, 8, 16, 32};  // a single weight and a vector of 1 each
+  // Of a, b and c: a single weight and a vector of 1 each.
+  const std::vector<float> values = {1, 2, 4, 8, 16, 32};
 };
 
 // Worked out by hand: (0.5 x 1 + 4 + 3 x 16) / 3 of the weights, (0.5 x 2 + 8 + 3 x 32) / 3 of the
@@ -116,16 +117,19 @@ TEST(Means, AreThoseOfKeysTimesTheirWeights) {
   std::vector<float> parameters = {0.25F, 2, 64, 0, 1, 0};
   ASSERT_EQ(parameters.size(), graph.parameters());
   const auto network = MakeCpuNetwork(graph);
-  std::vector<float> rows(bags.rows.size());
+  const auto place = [&](size_t i) { return 2 * bags.unique.index[i / 2] + i % 2; };
+  std::vector<float> values(bags.values.size());
+  for (size_t i = 0; i < values.size(); ++i) values[place(i)] = bags.values[i];
+  std::vector<float> rows(values.size());
   std::vector<float> gradients(parameters.size());
   std::vector<float> logits(1);
-  const NetworkInput input{bags.batch, bags.unique, bags.rows, parameters};
+  const NetworkInput input{bags.batch, bags.unique, values, parameters};
   ASSERT_TRUE(network->Train(input, {}, {rows, gradients, logits}).ok());
   EXPECT_FLOAT_EQ(logits[0], 0.25F + 52.5F / 3 + 2 * 105.0F / 3);
   // d is the loss's slope at the logit, and 2 the weight between a vector and the logit.
   const float d = gradients[0];
   const float expected[] = {d / 6, d / 3, d / 3, 2 * d / 3, d, 2 * d};
-  for (size_t i = 0; i < rows.size(); ++i) EXPECT_FLOAT_EQ(rows[i], expected[i]) << i;
+  for (size_t i = 0; i < rows.size(); ++i) EXPECT_FLOAT_EQ(rows[place(i)], expected[i]) << i;
 
   const GraphExample example(GraphOf({ModelKind::kFm, 3, {}, 3, 1}).spec(), 50, 5);
   std::vector<float> scratch;
