@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <bit>
-#include <functional>
 #include <map>
 #include <new>
 #include <utility>
@@ -36,7 +35,6 @@ class KeptBlocks {
     bytes_ -= room;
     return block;
   }
-  // Without memory for its place in the list the block goes back to the system.
   void Keep(size_t room, Block block) noexcept {
     const MutexLock lock(mutex_);
     if (bytes_ + room > kLargeBlocksKept) {  // of sizes that nobody asks for any more
@@ -47,7 +45,7 @@ class KeptBlocks {
       free_[room].push_back(std::move(block));
       bytes_ += room;
     } catch (const std::bad_alloc&) {
-      return;
+      // The list has no memory for its place, and so the block goes back to the system.
     }
   }
   size_t bytes() {
@@ -67,14 +65,12 @@ KeptBlocks& Kept() {
   return *kept;
 }
 
-using BlockSource = std::function<std::shared_ptr<std::byte[]>(size_t)>;
-
 // Once set it stays, as threads may be using it.
 std::atomic<const BlockSource*> block_source = nullptr;
 
 }  // namespace
 
-void SetBlockSource(std::function<std::shared_ptr<std::byte[]>(size_t)> source) {
+void SetBlockSource(BlockSource source) {
   auto made = std::make_unique<const BlockSource>(std::move(source));
   const BlockSource* none = nullptr;
   if (block_source.compare_exchange_strong(none, made.get())) (void)made.release();

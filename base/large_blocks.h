@@ -15,9 +15,11 @@ inline constexpr size_t kLargeBlocksKept = size_t{128} << 20;
 // Thread-safe. std::bad_alloc: there is no memory.
 std::shared_ptr<std::byte[]> TakeBlock(size_t bytes);
 
-// Blocks of a megabyte and more come from `source` from now on, which keeps what is given back: of
-// a process whose GPUs copy from them. A second call has no effect. Thread-safe.
-void SetBlockSource(std::function<std::shared_ptr<std::byte[]>(size_t)> source);
+// Gives blocks as TakeBlock does, and keeps what is given back.
+using BlockSource = std::function<std::shared_ptr<std::byte[]>(size_t)>;
+// From now on blocks of a megabyte and more come from `source`. A process whose GPUs copy from them
+// sets one. A second call has no effect. Thread-safe.
+void SetBlockSource(BlockSource source);
 
 // Returns how many bytes are kept now, other than by a source. Thread-safe.
 size_t KeptBlockBytes();

@@ -50,8 +50,8 @@ size_t MessageBytes(const Message& message);
 struct Envelope {
   std::string peer;
   Message message;
-  // Of a message that has come: the port has compared the payload with its checksum, while its
-  // bytes were at hand, and they agree.
+  // A port sets this when the payload of a message that it received agrees with its checksum. The
+  // message is then not compared again.
   bool is_checked = false;
 };
 

@@ -10,8 +10,8 @@
 
 namespace strata {
 
-// Of a key's hash, Mix64, two bits divide the keys of a client among its connections (quarters),
-// and the ten above them say which shard a key is in (docs/protocol.md).
+// Two bits of a key's hash (Mix64) divide the keys of a client among its connections, by quarters.
+// The ten bits above them say which shard a key is in (docs/protocol.md).
 inline constexpr uint32_t kKeyQuarters = 4;
 inline constexpr uint32_t kShardsOfQuarter = 1024;
 inline constexpr uint32_t kKeyGroups = kKeyQuarters * kShardsOfQuarter;

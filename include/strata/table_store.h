@@ -115,8 +115,8 @@ struct Operation {
       {};                    // of a lookup, update or update-lookup in synchronous training
   TimeNs deadline = kNever;  // Now() + a duration (strata/time.h); kDeadlineExceeded after it
   AckLevel ack = AckLevel::kDefault;
-  // Of what the parts' spans show. With an owner the store need not copy it, and may hold on to it
-  // for a while after the completion has run.
+  // It owns what the parts' spans show. With an owner the store need not copy that, and may hold on
+  // to the owner for a while after the completion has run.
   std::shared_ptr<const void> owner = {};
 };
 

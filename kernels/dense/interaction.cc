@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kLanes = 8;   // products that are summed side by side, each in the order of d
 constexpr size_t kBlock = 16;  // elements of a gradient that are summed side by side
 
-// Where the product of vectors v and u (below v) is among a sample's.
+// Returns the place of the product of vectors v and u, u below v, among those of a sample.
 size_t PlaceOf(size_t v, size_t u) { return v * (v - 1) / 2 + u; }
 
 // to[d] += the sum over the other vectors u, in order, of g(v, u) * from[u][d], for `width`

@@ -65,14 +65,14 @@ CacheLine* Scratch(size_t bytes) {
 }  // namespace
 
 struct MatMul::Impl {
-  // What a product is computed by. Threads share it.
+  // It holds what computes one product. Threads share it.
   struct Product {
     dnnl::matmul primitive;
     memory::desc a, b, bias, c, scratchpad;
     bool has_bias;
     bool splits;  // pieces of it, each computed by one thread, have the bits of the whole
   };
-  // Where the first elements are. bias: null without one.
+  // It points to the first elements. `bias` is null where there is none.
   struct Operands {
     const float* a;
     const float* b;

@@ -44,6 +44,9 @@ inline bool IsOnGpu(const void* memory) { return WhereIs(memory) == cudaMemoryTy
 // Whether the GPU copies from it at the speed of the link.
 inline bool IsPinned(const void* memory) { return WhereIs(memory) == cudaMemoryTypeHost; }
 
+// Headers that hosts compile, too, hold events as void*.
+inline cudaEvent_t EventOf(void* event) { return static_cast<cudaEvent_t>(event); }
+
 // An event of the calling thread's GPU, which tells no times.
 inline Result<cudaEvent_t> MakeEvent() {
   cudaEvent_t event = nullptr;

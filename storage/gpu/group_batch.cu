@@ -7,11 +7,6 @@
 #include "storage/gpu/group_batch.h"
 
 namespace strata {
-namespace {
-
-cudaEvent_t EventOf(void* event) { return static_cast<cudaEvent_t>(event); }
-
-}  // namespace
 
 // As they lie on the GPU, too.
 struct GroupBatch::Counts {
@@ -42,7 +37,7 @@ GroupBatch::~GroupBatch() {
     (void)cudaStreamDestroy(static_cast<cudaStream_t>(beside_));
   }
   for (void* const event : {counted_, combined_[0].left, combined_[1].left}) {
-    if (event != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+    if (event != nullptr) (void)cudaEventDestroy(EventOf(event));
   }
 }
 

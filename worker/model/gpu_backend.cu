@@ -90,17 +90,17 @@ GpuBackend::~GpuBackend() {
     (void)cudaStreamDestroy(StreamOf(beside_));
   }
   for (void* const event : {marked_, beside_done_}) {
-    if (event != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+    if (event != nullptr) (void)cudaEventDestroy(EventOf(event));
   }
 }
 
 namespace {
 
 void Record(const Exec& exec, void* event) {
-  Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(event), StreamOf(exec)), "the GPU"));
+  Must(FromCuda(cudaEventRecord(EventOf(event), StreamOf(exec)), "the GPU"));
 }
 void WaitFor(const Exec& exec, void* event) {
-  Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec), static_cast<cudaEvent_t>(event)), "the GPU"));
+  Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec), EventOf(event)), "the GPU"));
 }
 
 }  // namespace

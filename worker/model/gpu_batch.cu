@@ -11,8 +11,6 @@ namespace {
 
 constexpr size_t kAlign = 256;
 
-cudaEvent_t EventOf(void* event) { return static_cast<cudaEvent_t>(event); }
-
 // Of fewer bytes, waking threads takes longer than the work.
 constexpr size_t kPieceBytes = size_t{128} << 10;
 constexpr size_t kPieceBags = kPieceBytes / sizeof(uint32_t);

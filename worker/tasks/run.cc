@@ -13,6 +13,7 @@
 #include "base/file/disk.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "strata/key_order.h"
 #include "worker/tasks/job_network.h"
 #include "worker/tasks/options.h"
 #include "worker/tasks/print_graph.h"
@@ -59,10 +60,9 @@ class CtrRun {
     const bool on_cpu = options_.job.device.kind == DeviceKind::kCpu;
     // By what all ranks know alike, as they need equally many connections.
     constexpr uint32_t kSamplesOfAConnection = 4096;
-    constexpr uint32_t kConnectionsMax = 4;
     const uint32_t samples = options_.job.batch_size / identity.world;
     const uint32_t connections =
-        std::bit_floor(std::clamp(samples / kSamplesOfAConnection, 1U, kConnectionsMax));
+        std::bit_floor(std::clamp(samples / kSamplesOfAConnection, 1U, kKeyQuarters));
     return OpenClusterSession(*options_.cluster, identity, process_.Hooks(),
                               {.copying = StepThreads(on_cpu ? "CPU" : "GPU", options_.threads),
                                .connections = static_cast<int>(connections)});

@@ -143,7 +143,8 @@ class Trial {
     return status;
   }
 
-  // As a graph, as the host may take longer than the GPU to begin a product.
+  // Records the repeats as a graph: the host may take longer to begin a product than the GPU to
+  // compute it.
   Status Record(size_t way) {
     if (graph_ != nullptr) (void)cudaGraphExecDestroy(graph_);
     graph_ = nullptr;

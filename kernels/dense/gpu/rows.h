@@ -50,8 +50,8 @@ void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& row
 // The slots' vectors side by side.
 void GpuTakeVectors(const Exec& exec, size_t samples, const PooledRows& rows,
                     const GpuColumns& vectors);
-// What a factorization machine over the vectors adds to their gradient, which GpuFmBack has not
-// added yet: what that takes.
+// It holds what GpuFmBack takes. A factorization machine over the vectors has still to add to their
+// gradient.
 struct FmGradient {
   GpuColumns vectors;  // no data: nothing
   const float* sums = nullptr;
