@@ -18,12 +18,15 @@ namespace strata::soak {
 namespace {
 
 constexpr uint64_t kProgressEvery = 50;
-constexpr uint64_t kRoundsPerSeed = 4;            // over all failpoints
-constexpr uint64_t kCompareEvery = 3;             // deaths one after the other, then a comparison
-constexpr TimeNs kReachWithin = 3 * kSecond / 2;  // of load, until the failpoint counts as missed
-constexpr uint64_t kHitMax = 12;                  // fires at a random one of the first hits
-constexpr int kExitFailed = 1;                    // at start: what it says is checked
-constexpr int kExitLogFailed = 70;                // in service: nothing can be promised any more
+constexpr uint64_t kRoundsPerSeed = 4;  // over all failpoints
+constexpr uint64_t kCompareEvery = 3;   // deaths one after the other, then a comparison
+// Of load, until a failpoint counts as missed. Each miss doubles it: a checkpoint under sanitizers
+// on a loaded machine takes longer than the first.
+constexpr TimeNs kReachWithin = 3 * kSecond / 2;
+constexpr uint64_t kDoublingsMax = 4;
+constexpr uint64_t kHitMax = 12;    // fires at a random one of the first hits
+constexpr int kExitFailed = 1;      // at start: what it says is checked
+constexpr int kExitLogFailed = 70;  // in service: nothing can be promised any more
 constexpr const char* kActions[] = {"kill", "error"};
 // The folder of checkpoints is kept by server 0.
 constexpr std::string_view kOfServer0[] = {"checkpoint.commit", "checkpoint.committed",
@@ -35,6 +38,7 @@ struct Tally {
   // Up to which hit a failpoint may be asked to fire. What happens at a start is reached once or
   // twice, what happens under load any number of times: a miss lowers it.
   std::map<std::string_view, uint64_t> hit_max;
+  std::map<std::string, uint64_t> misses;  // as counts
 };
 
 // One cluster, one seed.
@@ -88,7 +92,10 @@ class FailpointRun {
     Process& server = cluster_.server(rank);
     // Through the wait for text, since a server that dies says its last words first.
     const std::string mark = fmt::format("failpoint {}: {}", name, armed.substr(name.size() + 1));
-    const bool reached = server.WaitForErrors(mark, kReachWithin);
+    uint64_t& misses = tally_->misses[armed];
+    const bool reached =
+        server.WaitForErrors(mark, kReachWithin << std::min(misses, kDoublingsMax));
+    misses += reached ? 0 : 1;
     hit_max = reached ? std::min(hit_max + 1, kHitMax) : 1 + (hit - 1) / 3;
     // A call that failed ends the server, or the server goes on without it.
     if (reached) WaitUntil([&] { return !server.Running(); }, kSecond / 10);
