@@ -236,7 +236,9 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source,
                 OpenBatches(disk, job, "data.train", job.train_files, options, features));
   if (job.shuffle_rows > 0) {
-    source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows, seed);
+    STRATA_ASSIGN(auto threads, WorkPool::Start("shuffle", job.data.threads - 1));
+    source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows, seed,
+                                             std::move(threads));
   }
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), part_size, kBatchesAhead));
@@ -307,7 +309,7 @@ Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<Feature
                    .cross_rank = job.cross_rank,
                    .layers = job.layers,
                    .tables = job.tables,
-                   .combiner = job.combiner,
+                   .combiner = job.tables.empty() ? job.combiner : Combiner::kSum,
                    .loss = job.loss};
   const auto rank = job.origins.find("model.cross_rank");
   if (job.model == ModelKind::kDcnV2 && rank == job.origins.end()) {

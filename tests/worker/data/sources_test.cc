@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/random.h"
 #include "base/thread/work_pool.h"
 #include "tests/support/chosen_keys.h"
@@ -74,7 +75,7 @@ class NumberedSource : public BatchSource {
     if (batch->samples == 0 || batch->labels.back() < kUnweighted) return;
     for (const Key key : batch->keys) batch->key_weights.push_back(WeightOf(key));
   }
-  static constexpr float kUnweighted = 1024;
+  static constexpr float kUnweighted = 8192;
 
   static constexpr uint64_t kBadEpoch = 666;
   std::atomic<int> calls = 0;
@@ -118,12 +119,29 @@ std::vector<size_t> InOrder(size_t samples) {
   return labels;
 }
 
+// The order of `samples` samples through a buffer of `rows`, drawn one after the other.
+std::vector<size_t> DrawnOrder(size_t samples, size_t rows, uint64_t seed, uint64_t epoch) {
+  Random random(Mix64(seed) ^ epoch);
+  std::vector<size_t> buffer;
+  std::vector<size_t> order;
+  size_t next = 0;
+  while (buffer.size() < rows && next < samples) buffer.push_back(next++);
+  while (!buffer.empty()) {
+    size_t& place = buffer[random.Below(buffer.size())];
+    order.push_back(place);
+    place = next < samples ? next++ : buffer.back();
+    if (order.size() + buffer.size() > samples) buffer.pop_back();
+  }
+  return order;
+}
+
 TEST(ShuffleSource, YieldsEachSampleOnceInAnotherOrder) {
   for (size_t samples : {0, 1, 5, 3000}) {
     for (size_t rows : {1, 2, 100, 5000}) {
       ShuffleSource source(std::make_unique<NumberedSource>(samples), rows, 42);
       ASSERT_TRUE(source.Rewind(0).ok());
       const std::vector<size_t> labels = ReadLabels(source, 64);
+      EXPECT_EQ(labels, DrawnOrder(samples, rows, 42, 0));
       if (rows == 1) {
         EXPECT_EQ(labels, InOrder(samples));
       } else if (samples == 3000) {
@@ -138,10 +156,10 @@ TEST(ShuffleSource, YieldsEachSampleOnceInAnotherOrder) {
   }
 }
 
-// Of the 3,000 samples the source gives the first 1,024 without weights of keys.
+// Of the 20,000 samples the source gives the first 8,192 without weights of keys.
 TEST(ShuffleSource, KeysKeepTheirWeights) {
-  ShuffleSource plain(std::make_unique<NumberedSource>(3000), 2000, 5);
-  ShuffleSource weighted(std::make_unique<NumberedSource>(3000, SIZE_MAX, true), 2000, 5);
+  ShuffleSource plain(std::make_unique<NumberedSource>(20000), 9000, 5);
+  ShuffleSource weighted(std::make_unique<NumberedSource>(20000, SIZE_MAX, true), 9000, 5);
   ASSERT_TRUE(plain.Rewind(0).ok() && weighted.Rewind(0).ok());
   Batch without;
   Batch with;
@@ -166,6 +184,29 @@ TEST(ShuffleSource, KeysKeepTheirWeights) {
   ShuffleSource short_one(std::make_unique<NumberedSource>(1000, SIZE_MAX, true), 10, 1);
   ASSERT_TRUE(short_one.Next(64, &with).ok());
   EXPECT_TRUE(with.key_weights.empty());
+}
+
+// Small buffers have samples that come and go within one piece of work of the threads.
+TEST(ShuffleSource, ThreadsChangeNothing) {
+  for (const size_t rows : {10, 3000, 50000}) {
+    ShuffleSource alone(std::make_unique<NumberedSource>(30000, SIZE_MAX, true), rows, 5);
+    ShuffleSource shared(std::make_unique<NumberedSource>(30000, SIZE_MAX, true), rows, 5,
+                         WorkPool::Start("shuffle", 3).value());
+    for (const uint64_t epoch : {0, 1}) {
+      ASSERT_TRUE(alone.Rewind(epoch).ok() && shared.Rewind(epoch).ok());
+      Batch one;
+      Batch other;
+      do {
+        ASSERT_TRUE(alone.Next(7000, &one).ok() && shared.Next(7000, &other).ok());
+        EXPECT_EQ(one.labels, other.labels);
+        EXPECT_EQ(one.weights, other.weights);
+        EXPECT_EQ(one.dense, other.dense);
+        EXPECT_EQ(one.offsets, other.offsets);
+        EXPECT_EQ(one.keys, other.keys);
+        EXPECT_EQ(one.key_weights, other.key_weights);
+      } while (one.samples > 0);
+    }
+  }
 }
 
 TEST(ShuffleSource, OrderIsAFunctionOfSeedAndEpoch) {
@@ -227,14 +268,14 @@ TEST(PrefetchSource, YieldsWhatTheSourceYields) {
 }
 
 TEST(PrefetchSource, KeysKeepTheirWeights) {
-  PrefetchSource source(std::make_unique<NumberedSource>(2000, SIZE_MAX, true), 100, 2);
+  PrefetchSource source(std::make_unique<NumberedSource>(10000, SIZE_MAX, true), 1000, 2);
   Batch batch;
-  for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(source.Next(100, &batch).ok());
-    ASSERT_EQ(batch.samples, 100U);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(source.Next(1000, &batch).ok());
+    ASSERT_EQ(batch.samples, 1000U);
     std::vector<float> expected;
     for (const Key key : batch.keys) expected.push_back(NumberedSource::WeightOf(key));
-    if (i < 10) expected.clear();
+    if (i < 8) expected.clear();
     EXPECT_EQ(batch.key_weights, expected) << i;
   }
 }
