@@ -59,6 +59,7 @@ ClientCoreOptions Connection::CoreOptions(const RemoteStoreOptions& options, Key
   core.cluster_id = options.cluster_id;
   core.client_hi = SystemRandom64();
   core.client_lo = SystemRandom64();
+  client_id_ = fmt::format("{:016x}{:016x}", core.client_hi, core.client_lo);
   core.client_name = options.client_name;
   if (share.count > 1) {
     core.client_name += fmt::format(", connection {} of {}", share.index + 1, share.count);

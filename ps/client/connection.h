@@ -36,6 +36,8 @@ class Connection {
   void Post(Action action);
   // As TableStore::Submit.
   void Submit(Operation operation, Completion done);
+  // 32 hexadecimal digits, as strata-admin clients shows them.
+  const std::string& client_id() const { return client_id_; }
   // ClientPort's. On the connection's thread.
   std::string RouteOf(const std::string& peer) const { return port_->RouteOf(peer); }
 
@@ -57,6 +59,7 @@ class Connection {
   const Clock& clock_ = RealClock();
   const std::unique_ptr<ClientPort> port_;
   const std::unique_ptr<WorkPool> threads_;
+  std::string client_id_;
   ClientCore core_;  // the connection's thread only
   Mutex mutex_;
   std::vector<Action> actions_ STRATA_GUARDED_BY(mutex_);

@@ -173,6 +173,12 @@ Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptio
   return store;
 }
 
+std::vector<std::string> RemoteStore::ClientIds() const {
+  std::vector<std::string> ids;
+  for (const auto& connection : impl_->connections) ids.push_back(connection->client_id());
+  return ids;
+}
+
 Status RemoteStore::CreateTable(const TableSpec& spec) {
   std::promise<Status> outcome;
   impl_->first().Post([&](ClientCore& core, TimeNs now) {

@@ -71,6 +71,9 @@ class RemoteStore final : public TableStore, public LaneCaller, public LaneExcha
   Result<std::vector<wire::Received>> Exchange(LaneMessages messages) override;
   wire::ShardMap Map() override;
 
+  // The ids by which servers know the connections: strata-admin clients lists them.
+  std::vector<std::string> ClientIds() const;
+
   // How each lane is reached now, in the order of the shard map: "tcp://host:port", "shm://NAME" or
   // "inproc://NAME/LANE". Shared memory takes over a moment after a server was greeted. Not from a
   // completion.

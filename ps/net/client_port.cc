@@ -115,8 +115,8 @@ void ClientPort::Impl::LoseRoute(const std::string& peer, const Status& why) {
   const auto at = routes.find(peer);
   if (at == routes.end()) return;
   if (at->second.ready) {
-    Log(options.routes, "{}: {} goes on over tcp: {}", at->second.attempt->server, peer,
-        why.message());
+    Log(options.routes, "{}: {} has no shared memory any more, and tcp is tried: {}",
+        at->second.attempt->server, peer, why.message());
   } else {
     Refuse(at->second.attempt, why);
   }

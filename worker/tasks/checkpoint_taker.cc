@@ -20,7 +20,9 @@ constexpr TimeNs kSaveTimeout =
     24 * 3600 * kSecond;  // a server that is gone is noticed long before
 
 void LogFailure(uint64_t steps, const Status& why) {
-  Log(LogLevel::kWarning, "no checkpoint of step {}: {}; training goes on", steps, why.ToString());
+  // Training that has lost rows ends, and says so itself.
+  Log(LogLevel::kWarning, "no checkpoint of step {}: {}{}", steps, why.ToString(),
+      why.code() == StatusCode::kLost ? "" : "; training goes on");
 }
 
 }  // namespace

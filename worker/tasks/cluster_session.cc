@@ -125,6 +125,10 @@ Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
     workers->Cancel(store.status());
     return store.status();
   }
+  const std::vector<std::string> clients = (*store)->ClientIds();
+  Log(LogLevel::kInfo, "{} to each server; strata-admin clients lists worker {} as {}",
+      clients.size() == 1 ? "one connection" : fmt::format("{} connections", clients.size()),
+      identity.rank, fmt::join(clients, ", "));
   return std::unique_ptr<Session>(std::make_unique<ClusterSession>(
       config, identity.rank, std::move(workers), std::move(store).value()));
 }

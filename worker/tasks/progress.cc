@@ -165,10 +165,11 @@ void ProgressPrinter::PrintLine(const std::string& line) {
       // The rest of a longer line before it is erased.
       WriteOut(lines_, fmt::format("\r{}\x1b[K", line));
       drawn_ = true;
-    } else {
+    } else if (line != last_line_) {  // a task that ends says again how far it is
       WriteOut(lines_, line + "\n");
     }
   }
+  last_line_ = line;
   due_ = clock_.Now() + (terminal_ ? kTerminalInterval : kPlainInterval);
 }
 

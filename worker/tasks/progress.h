@@ -130,6 +130,7 @@ class ProgressPrinter {
   std::FILE* objects_;
   TimeNs due_;
   bool drawn_ = false;
+  std::string last_line_;
 };
 
 }  // namespace strata

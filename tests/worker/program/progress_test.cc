@@ -154,9 +154,11 @@ TEST(Progress, PlainLinesComeNowAndThen) {
   EXPECT_FALSE(printer.Due());
   clock.Advance(1);
   EXPECT_TRUE(printer.Due());
-  printer.Finish();
-  EXPECT_EQ(lines.Text(), "train     50 %  10 samples  5/s  ETA 2 s  loss 0.5000  AUC 0.5000\n");
   EXPECT_EQ(nlohmann::json::parse(objects.Text())["samples"], 10);
+  printer.Print("train", {0.5, 10, 5, 2, 0.5, 0.5});
+  printer.Finish();
+  EXPECT_EQ(lines.Text(), "train     50 %  10 samples  5/s  ETA 2 s  loss 0.5000  AUC 0.5000\n")
+      << "the same line comes once";
 }
 
 TEST(Progress, OnATerminalTheLineIsDrawnOver) {
