@@ -84,6 +84,7 @@ json TablesOf(const ModelManifest& manifest) {
   for (const ModelTable& table : manifest.tables) {
     tables.push_back(
         {{"name", table.name}, {"slots", table.slots}, {"dim", table.dim}, {"rows", table.rows}});
+    if (table.combiner != kSum) tables.back()["combiner"] = table.combiner;
   }
   return tables;
 }
@@ -96,10 +97,18 @@ Status TakeTables(const json& list, const std::string& file, std::vector<ModelTa
     members.Take("slots", &table.slots);
     members.Take("dim", &table.dim);
     members.Take("rows", &table.rows);
+    members.TakeOptional("combiner", &table.combiner);
     STRATA_TRY(members.status());
     tables->push_back(std::move(table));
   }
   return {};
+}
+
+// The oldest version that can say all of it.
+uint32_t VersionOf(const ModelManifest& manifest) {
+  const auto is_sum = [](const ModelTable& table) { return table.combiner == kSum; };
+  if (!std::ranges::all_of(manifest.tables, is_sum)) return 3;
+  return manifest.combiner == kSum && manifest.loss == kLogloss ? 1 : 2;
 }
 
 std::span<const std::byte> Block(std::span<const std::byte> content, size_t block) {
@@ -141,8 +150,7 @@ std::string EncodeModelManifest(const ModelManifest& manifest) {
   if (!manifest.tables.empty()) body["tables"] = TablesOf(manifest);
   // Names that are no UTF-8 are for people only: better a replaced letter than no model.
   const std::string text = body.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-  const bool is_plain = manifest.combiner == kSum && manifest.loss == kLogloss;
-  return SealText(SealOf(is_plain ? 1 : kModelVersion), text);
+  return SealText(SealOf(VersionOf(manifest)), text);
 }
 
 Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::string& file) {
@@ -185,6 +193,14 @@ Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::str
     STRATA_TRY(TakeTables(*tables, file, &manifest.tables));
   }
   STRATA_TRY(TakeFiles(*files, file, &manifest.files));
+  // The header line says the version, and no checksum is of it.
+  const uint32_t version = VersionOf(manifest);
+  if (!bytes.starts_with(fmt::format("{} {} ", SealOf(version).kind, version))) {
+    return Corrupt(
+        fmt::format("{}: bytes 0 to {}: expected version {}, which says what is in it, "
+                    "found another one",
+                    file, bytes.find('\n'), version));
+  }
   return manifest;
 }
 

@@ -23,9 +23,9 @@
 
 namespace strata::format {
 
-// The newest that is read. A manifest of which version 1 can say all is written as version 1, so
-// that older builds read it; those refuse version 2, which says what they would leave out.
-constexpr uint32_t kModelVersion = 2;
+// The newest that is read. A manifest is written as the oldest version that can say all of it, so
+// that older builds read it; they refuse newer versions, of which they would leave something out.
+constexpr uint32_t kModelVersion = 3;
 constexpr size_t kModelBlockBytes = size_t{1} << 20;
 constexpr size_t kModelManifestBytesMax = size_t{256} << 20;
 
@@ -56,7 +56,8 @@ struct ModelLayer {
 struct ModelTable {
   std::string name;
   uint32_t slots = 0;
-  uint32_t dim = 0;  // elements of a slot's vector
+  uint32_t dim = 0;              // elements of a slot's vector
+  std::string combiner = "sum";  // or "mean", from version 3 on: of the rows of a slot
   uint64_t rows = 0;
 
   friend bool operator==(const ModelTable&, const ModelTable&) = default;

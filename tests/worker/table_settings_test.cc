@@ -132,8 +132,8 @@ TEST(TableSettings, WhatAnOptimizerCannotBe) {
       HasSubstr("job.toml:15:1: table.end_learning_rate: expected at most learning_rate"));
   EXPECT_THAT(why("learning_rat = 1"), HasSubstr("did you mean 'table.learning_rate'?"));
   EXPECT_THAT(why("combiner = \"mean\""),
-              HasSubstr("job.toml:18:1: combiner is for slots of several keys, and the features of "
-                        "a [[table]]"));
+              HasSubstr("job.toml:18:1: table.combiner is \"mean\", but each feature of table 'a' "
+                        "has one key a row: remove it"));
   EXPECT_THAT(why("placement = \"gpu\""),
               HasSubstr("job.toml:18:1: placement is one of all tables: remove it and set "
                         "sparse.placement"));
@@ -209,6 +209,43 @@ TEST(TableSettings, WhatASectionCannotSay) {
               HasSubstr("job.toml:18:1: [[table]] has no effect on model.kind = \"logistic\""));
   EXPECT_THAT(Parse(right, {"compute.device=cuda"}).status().ToString(),
               HasSubstr("[[table]] is for compute.device = \"cpu\""));
+}
+
+TEST(TableSettings, TablesOfRawRecordsFollowTheirSlots) {
+  const auto parse = [](const std::string& sections) {
+    return ParseJob(R"([data]
+train = "records"
+format = "raw"
+raw_keys = [3, 1, 2]
+[model]
+combiner = "mean"
+)" + sections,
+                    "job.toml", {});
+  };
+  const auto table = [](const std::string& name, const std::string& slots) {
+    return fmt::format("[[table]]\nname = \"{}\"\nfeatures = [{}]\n", name, slots);
+  };
+  const auto job = parse(table("a", "\"slot 0\"") + "combiner = \"sum\"\n" +
+                         table("b", "\"slot 1\"") + "dim = 4\n");
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  const uint32_t dim = job->embedding_dim;
+  EXPECT_THAT(
+      job->tables,
+      ElementsAre(
+          GraphTable{.name = "a", .slots = 1, .dim = dim, .combiner = Combiner::kSum},
+          GraphTable{.name = "b", .slots = 1, .dim = 4, .combiner = Combiner::kSum},
+          GraphTable{.name = "embedding", .slots = 1, .dim = dim, .combiner = Combiner::kMean}));
+  const auto why = [&](const std::string& sections) { return parse(sections).status().ToString(); };
+  EXPECT_THAT(why(table("a", "\"slot 1\", \"slot 2\"")),
+              HasSubstr("job.toml:7:1: 'slot 1' is in table 'a' (job.toml:7:1), but 'slot 0' "
+                        "before it is in no [[table]]: expected the tables of raw records"));
+  EXPECT_THAT(why(table("a", "\"slot 0\", \"slot 2\"") + table("b", "\"slot 1\"")),
+              HasSubstr("'slot 2' is in table 'a' (job.toml:7:1), but 'slot 1' before it is in "
+                        "table 'b' (job.toml:10:1)"));
+  EXPECT_THAT(why(table("a", "\"slot 0\"") + table("b", "\"slot 1\"") + "combiner = \"mean\"\n"),
+              HasSubstr("job.toml:13:1: table.combiner is \"mean\", but each feature of table 'b' "
+                        "has one key a record"));
+  EXPECT_THAT(why(table("a", "\"slot 3\"")), HasSubstr("names 'slot 3': expected a column"));
 }
 
 }  // namespace

@@ -132,6 +132,7 @@ std::vector<format::ModelTable> ManifestTables(const ModelShape& shape,
     tables.push_back({.name = table.name,
                       .slots = table.slots,
                       .dim = table.dim,
+                      .combiner = CombinerName(table.combiner),
                       .rows = rows[tables.size()].keys.size()});
   }
   return tables;
@@ -235,6 +236,11 @@ Result<ModelKind> ParseModelKind(const std::string& name, const std::string& fil
       fmt::format("{}: a model of kind \"{}\", which this build does not have", file, name));
 }
 
+Result<Combiner> ParseCombiner(const std::string& name, const std::string& file) {
+  if (const std::optional<Combiner> combiner = CombinerOf(name)) return *combiner;
+  return Invalid(fmt::format("{}: a combiner \"{}\", which this build does not have", file, name));
+}
+
 Result<std::vector<LayerSpec>> ParseLayers(const std::vector<format::ModelLayer>& all,
                                            const std::string& file) {
   std::vector<LayerSpec> layers;
@@ -279,14 +285,11 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
                  manifest.cross_rank};
   STRATA_ASSIGN(model.shape.layers, ParseLayers(manifest.layers, file));
   for (const format::ModelTable& table : manifest.tables) {
-    model.shape.tables.push_back({.name = table.name, .slots = table.slots, .dim = table.dim});
+    STRATA_ASSIGN(const Combiner combiner, ParseCombiner(table.combiner, file));
+    model.shape.tables.push_back(
+        {.name = table.name, .slots = table.slots, .dim = table.dim, .combiner = combiner});
   }
-  const std::optional<Combiner> combiner = CombinerOf(manifest.combiner);
-  if (!combiner.has_value()) {
-    return Invalid(fmt::format("{}: a combiner \"{}\", which this build does not have", file,
-                               manifest.combiner));
-  }
-  model.shape.combiner = *combiner;
+  STRATA_ASSIGN(model.shape.combiner, ParseCombiner(manifest.combiner, file));
   const std::optional<LossKind> loss = LossKindOf(manifest.loss);
   if (!loss.has_value()) {
     return Invalid(

@@ -31,19 +31,22 @@ constexpr Setting kTableRows[] = {
      .type = SettingType::kTextList,
      .default_value = "",
      .help =
-         "The columns whose categorical and bucketised features have their rows in this table."},
+         "The columns whose categorical and bucketised features have their rows in this table; of "
+         "raw records the slots, as \"slot 0\"."},
     {.key = "dim",
      .type = SettingType::kInt,
      .default_value = "0",
      .help = "Elements of a vector. 0: model.embedding_dim.",
      .min = 0,
      .max = RowSchema::kDimMax - 1},
+    {.key = "combiner",
+     .type = SettingType::kChoice,
+     .help = "What becomes of the rows of a slot that has several keys, of raw records. Without "
+             "it, model.combiner says it.",
+     .choices = "sum|mean"},
 };
 
 constexpr RefusedKey kRefused[] = {
-    {.key = "combiner",
-     .why = "is for slots of several keys, and the features of a [[table]], which are of columns, "
-            "have one key a row: remove it (model.combiner is for libffm, libsvm and raw)"},
     {.key = "placement",
      .why = "is one of all tables: remove it and set sparse.placement. A GPU holds the rows of a "
             "model of one table, so that several are on servers or in this process"}};
@@ -58,6 +61,7 @@ class Tables {
     for (const Settings& section : settings_.Repeated("table")) STRATA_TRY(Add(section));
     AddRest();
     STRATA_TRY(CheckSharedKeys());
+    if (job_.data.raw.has_value()) STRATA_TRY(CheckOrderOfSlots());
     SortFeatures();
     return {};
   }
@@ -83,6 +87,7 @@ class Tables {
     for (const std::string& column : section.TextList("features")) {
       STRATA_TRY(Take(section, column, &table));
     }
+    STRATA_TRY(ReadCombiner(section, &table));
     STRATA_ASSIGN(const OptimizerSpec optimizer,
                   ReadTableOptimizer(section, job_.sparse_optimizer));
     job_.tables.push_back(std::move(table));
@@ -130,6 +135,32 @@ class Tables {
     return {};
   }
 
+  // Whether the column is a slot of raw records that has more than one key.
+  bool HasSeveralKeys(const std::string& column) const {
+    if (!job_.data.raw.has_value()) return false;
+    size_t slot = 0;
+    for (const FeatureSpec& feature : job_.data.features) {
+      if (feature.column == column) return job_.data.raw->slot_keys[slot] > 1;
+      if (IsSlot(feature)) ++slot;
+    }
+    return false;
+  }
+
+  Status ReadCombiner(const Settings& section, GraphTable* table) const {
+    const bool has_several =
+        std::ranges::any_of(section.TextList("features"),
+                            [this](const std::string& column) { return HasSeveralKeys(column); });
+    // Of a slot of one key the row itself is all there is.
+    table->combiner = has_several ? job_.combiner : Combiner::kSum;
+    if (!section.IsSet("combiner")) return {};
+    table->combiner = CombinerOf(section.Text("combiner")).value();  // a choice
+    if (table->combiner == Combiner::kSum || has_several) return {};
+    return WrongIn("table", section, "combiner",
+                   fmt::format("is \"mean\", but each feature of table '{}' has one key a {}: "
+                               "remove it",
+                               table->name, job_.data.raw.has_value() ? "record" : "row"));
+  }
+
   std::string SlotHint(const std::string& column) const {
     std::vector<std::string_view> columns;
     for (const FeatureSpec& feature : job_.data.features) {
@@ -140,7 +171,7 @@ class Tables {
 
   // "table 'people' (job.toml:12:1)", or that it is in none.
   std::string TextOf(size_t table) const {
-    if (table >= job_.tables.size()) return "no [[table]]";
+    if (table >= job_.tables.size() || job_.tables[table].name == kRest) return "no [[table]]";
     return fmt::format("table '{}' ({})", job_.tables[table].name, job_.tables[table].place);
   }
 
@@ -149,6 +180,7 @@ class Tables {
     for (const FeatureSpec& feature : job_.data.features) {
       if (!IsSlot(feature) || table_of_.contains(feature.column)) continue;
       ++rest.slots;
+      if (HasSeveralKeys(feature.column)) rest.combiner = job_.combiner;
     }
     if (rest.slots == 0) return;
     job_.tables.push_back(std::move(rest));
@@ -172,6 +204,25 @@ class Tables {
           "both into one [[table]]",
           job_.tables[std::min(its, other)].place, feature.column, feature.keys_of, feature.column,
           TextOf(its), feature.keys_of, TextOf(other)));
+    }
+    return {};
+  }
+
+  // Records are read as they are, so that tables follow them.
+  Status CheckOrderOfSlots() const {
+    size_t table = 0;
+    std::string_view before;
+    for (const FeatureSpec& feature : job_.data.features) {
+      if (!IsSlot(feature)) continue;
+      const size_t its = TableOf(feature.column);
+      if (its < table) {
+        return Invalid(fmt::format(
+            "{}: '{}' is in {}, but '{}' before it is in {}: expected the tables of raw records in "
+            "the order of their slots, each of slots side by side; slots of no [[table]] come last",
+            job_.tables[its].place, feature.column, TextOf(its), before, TextOf(table)));
+      }
+      table = its;
+      before = feature.column;
     }
     return {};
   }
@@ -202,9 +253,10 @@ Status ReadTables(const Settings& settings, JobConfig* job) {
         "{}: [[table]] has no effect on model.kind = \"{}\", which has no vectors: remove it",
         where, ModelKindName(job->model)));
   }
-  if (job->data.sparse.has_value() || job->data.raw.has_value()) {
+  if (job->data.sparse.has_value()) {
     return Invalid(fmt::format(
-        "{}: [[table]] is for data with columns, which data.format = \"{}\" has not: remove it",
+        "{}: [[table]] is for data whose slots are known before they are read, and those of "
+        "data.format = \"{}\" are not: remove it",
         where, settings.Text("data.format")));
   }
   if (job->device.kind == DeviceKind::kCuda) {
@@ -232,9 +284,12 @@ std::string TablesToToml(const JobConfig& job) {
       if (std::ranges::count(own, columns[slot]) == 0) own.push_back(columns[slot]);
     }
     if (table.name == kRest) continue;
-    text +=
-        fmt::format("[[table]]\nname = {:?}\nfeatures = {}\ndim = {}\n{}\n", table.name, own,
-                    table.dim, TableOptimizerToToml(job.table_optimizers[t], job.sparse_optimizer));
+    text += fmt::format("[[table]]\nname = {:?}\nfeatures = {}\ndim = {}\n", table.name, own,
+                        table.dim);
+    if (table.combiner != job.combiner) {
+      text += fmt::format("combiner = \"{}\"\n", CombinerName(table.combiner));
+    }
+    text += TableOptimizerToToml(job.table_optimizers[t], job.sparse_optimizer) + "\n";
   }
   return text;
 }

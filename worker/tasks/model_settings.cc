@@ -22,8 +22,11 @@ std::vector<Held> HeldSettings(const JobConfig& job, const SavedModel& model) {
       {"model.kind", ModelKindName(job.model), ModelKindName(model.shape.kind)},
       {"job.seed", text(job.seed), text(model.seed)},
       {"sparse.value_type", text(ElementTypeName(job.sparse_value_type)),
-       text(ElementTypeName(model.value_type))},
-      {"model.combiner", CombinerName(job.combiner), CombinerName(model.shape.combiner)}};
+       text(ElementTypeName(model.value_type))}};
+  if (model.shape.tables.empty()) {
+    all.push_back(
+        {"model.combiner", CombinerName(job.combiner), CombinerName(model.shape.combiner)});
+  }
   if (model.shape.kind == ModelKind::kLogistic) return all;
   all.push_back({"model.embedding_dim", text(job.embedding_dim), text(model.shape.embedding_dim)});
   all.push_back({"sparse.initializer", text(InitializerKindName(job.sparse_initializer.kind)),

@@ -45,7 +45,7 @@ ModelManifest Example() {
             .activation = "relu",
             .hidden = true}},
       .tables = {{.name = "users", .slots = 3, .dim = 8, .rows = 512},
-                 {.name = "items", .slots = 10, .dim = 4, .rows = 7}},
+                 {.name = "items", .slots = 10, .dim = 4, .combiner = "mean", .rows = 7}},
       .slots = 13,
       .dense_width = 6,
       .dense_parameters = 12345,
@@ -72,6 +72,8 @@ TEST(ModelManifest, ComesBackAsItWas) {
 // Older builds read what version 1 says all of, and refuse what they would leave out.
 TEST(ModelManifest, TheVersionIsTheOldestThatSaysAll) {
   ModelManifest manifest = Example();
+  EXPECT_THAT(EncodeModelManifest(manifest), testing::StartsWith("strata-model 3 "));
+  manifest.tables[1].combiner = "sum";
   EXPECT_THAT(EncodeModelManifest(manifest), testing::StartsWith("strata-model 2 "));
   manifest.combiner = "sum";
   EXPECT_THAT(EncodeModelManifest(manifest), testing::StartsWith("strata-model 2 "));
@@ -108,7 +110,7 @@ TEST(ModelManifest, ANewerVersionSaysBothVersions) {
   const auto decoded = DecodeModelManifest(whole, "folder/manifest");
   EXPECT_EQ(decoded.status().code(), StatusCode::kInvalid);
   EXPECT_THAT(decoded.status().message(),
-              HasSubstr("folder/manifest: format version 27 is newer than 2"));
+              HasSubstr("folder/manifest: format version 27 is newer than 3"));
 }
 
 // Bodies with a right checksum whose content is wrong: what a program that writes our format badly
@@ -120,7 +122,7 @@ TEST(ModelManifest, BodiesThatAreSealedButWrong) {
     char digest[17];
     std::snprintf(digest, sizeof(digest), "%016llx",
                   static_cast<unsigned long long>(Hash64(std::string_view(text))));
-    return "strata-model 2 " + std::to_string(text.size()) + " " + digest + "\n" + text;
+    return "strata-model 3 " + std::to_string(text.size()) + " " + digest + "\n" + text;
   };
   ASSERT_TRUE(DecodeModelManifest(seal(body), "m").ok());
   const auto with = [&](const std::string& from, const std::string& to) {

@@ -135,6 +135,33 @@ TEST(ModelGolden, VersionTwoIsWrittenAndReadAsEver) {
   EXPECT_EQ(loaded->model.shape, expected);
 }
 
+// Version 2 has no word for the combiner of a table.
+TEST(ModelGolden, VersionThreeIsWrittenAndReadAsEver) {
+  const std::string file = "model_v3_manifest.txt";
+  format::ModelManifest manifest =
+      *format::DecodeModelManifest(Golden("model_v1_manifest.txt"), "manifest");
+  manifest.tables = {{.name = "all",
+                      .slots = manifest.slots,
+                      .dim = manifest.embedding_dim,
+                      .combiner = "mean",
+                      .rows = manifest.rows}};
+  ExpectGolden(file, format::EncodeModelManifest(manifest));
+  SimDisk disk;
+  ASSERT_TRUE(disk.MakeFolder("model").ok());
+  for (const auto& [name, golden] : kModelFiles) {
+    const std::string bytes = Golden(name == "manifest" ? file : golden);
+    ASSERT_TRUE(WriteFileAtomically(disk, "model/" + name, bytes).ok());
+  }
+  const auto loaded = LoadModel(disk, "model");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  const GraphTable table{.name = "all",
+                         .slots = manifest.slots,
+                         .dim = manifest.embedding_dim,
+                         .combiner = Combiner::kMean};
+  EXPECT_THAT(loaded->model.shape.tables, testing::ElementsAre(table));
+  EXPECT_EQ(loaded->tables[0].values, Rows());
+}
+
 TrainerState State() {
   return {.steps = 120,
           .epoch = 2,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 #include <string>
 #include <vector>
@@ -252,6 +253,79 @@ TEST_F(TablesJob, ResumesAllItsTables) {
   EXPECT_TRUE(resumed->resumed_from.has_value());
   ASSERT_TRUE(Run(Task::kPredict, tables, unbroken).ok());
   EXPECT_EQ(ReadWholeFile(folder_.File("predictions.csv")), expected);
+}
+
+// Records of a user's words, a site and two tags.
+class RawTables : public testing::Test {
+ protected:
+  RawTables() {
+    Random random(6);
+    std::string bytes;
+    for (int record = 0; record < 400; ++record) {
+      const auto user = static_cast<uint32_t>(random.Below(30));
+      const auto tag = static_cast<uint32_t>(random.Below(9));
+      const auto word = static_cast<uint32_t>(random.Below(5));
+      const std::array<uint32_t, 7> words = {(user + tag) & 1, user, word, user % 3,
+                                             tag % 4,          tag,  word};
+      bytes.append(reinterpret_cast<const char*>(words.data()), sizeof(words));
+    }
+    WriteWholeFile(folder_.File("records"), bytes);
+  }
+
+  // Trains and evaluates; the model's predictions.
+  std::string Predictions(const std::string& sections) {
+    const Result<JobConfig> job = ParseJob(kJobOfRecords + sections, folder_.File("job.toml"), {});
+    EXPECT_TRUE(job.ok()) << job.status().ToString();
+    if (!job.ok()) return "";
+    const auto trained = RunJobAlone(Task::kTrain, *job);
+    const auto evaluated = RunJobAlone(Task::kEvaluate, *job);
+    EXPECT_TRUE(trained.ok()) << trained.status().ToString();
+    EXPECT_TRUE(evaluated.ok()) << evaluated.status().ToString();
+    if (!trained.ok() || !evaluated.ok()) return "";
+    EXPECT_EQ(evaluated->metrics->auc, trained->metrics->auc);
+    EXPECT_TRUE(RunJobAlone(Task::kPredict, *job).ok());
+    return ReadWholeFile(folder_.File("predictions.csv"));
+  }
+
+  static constexpr char kJobOfRecords[] = R"([job]
+name = "records"
+[data]
+train = "records"
+test = "records"
+format = "raw"
+raw_keys = [3, 1, 2]
+raw_label_type = "int"
+[train]
+batch_size = 50
+epochs = 2
+[output]
+model = "model"
+predictions = "predictions.csv"
+[model]
+kind = "deepfm"
+embedding_dim = 4
+hidden = [8]
+)";
+  TempFolder folder_;
+};
+
+TEST_F(RawTables, EqualTablesAreOneTable) {
+  const std::string words = "[[table]]\nname = \"words\"\nfeatures = [\"slot 0\"]\n";
+  const std::string tags = "[[table]]\nname = \"tags\"\nfeatures = [\"slot 1\", \"slot 2\"]\n";
+  const std::string sums = Predictions("");
+  const std::string means = Predictions("combiner = \"mean\"\n");
+  EXPECT_EQ(Predictions(words + tags), sums);
+  EXPECT_EQ(Predictions("combiner = \"mean\"\n" + words + tags), means);
+  EXPECT_EQ(Predictions(words + "combiner = \"mean\"\n" + tags + "combiner = \"mean\"\n"), means);
+  EXPECT_EQ(Predictions("combiner = \"mean\"\n" + words + "combiner = \"sum\"\n" + tags +
+                        "combiner = \"sum\"\n"),
+            sums);
+  const std::string both = Predictions(words + "combiner = \"mean\"\n" + tags);
+  EXPECT_THAT(both, testing::AllOf(testing::Ne(sums), testing::Ne(means)));
+  const auto model = LoadModel(RealDisk(), folder_.File("model"));
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  EXPECT_EQ(model->model.shape.tables[0].combiner, Combiner::kMean);
+  EXPECT_EQ(model->model.shape.tables[1].combiner, Combiner::kSum);
 }
 
 }  // namespace
