@@ -103,7 +103,7 @@ Result<std::vector<Figure>> RunCtr(const CtrCase& of) {
                                                        {.gpu = gpu,
                                                         .precision = GemmPrecision::kBf16,
                                                         .dense_optimizer = dense,
-                                                        .table = kTable}));
+                                                        .tables = {table}}));
   std::vector<float> parameters(graph.parameters());
   std::vector<float> state(StateWidth(dense, parameters.size()));
   InitializeParameters(graph, 1, parameters);

@@ -65,12 +65,6 @@ PoolShape PoolOf(const LayerGraph& graph, size_t table, const Batch& batch, size
           .first_slot = graph.table_places()[table].first_slot};
 }
 
-// The vectors of a table.
-Columns VectorsOf(const LayerGraph& graph, size_t table, const Columns& embeddings) {
-  const GraphTable& its = graph.spec().tables[table];
-  return embeddings.From(graph.table_places()[table].column, size_t{its.slots} * its.dim);
-}
-
 // Calls visit(i, k) for each key k of the sample i that is of the table, of some of the samples.
 template <typename Visit>
 void ForEachKey(const LayerGraph& graph, size_t table, const Batch& batch, size_t first_sample,
@@ -111,7 +105,7 @@ void CpuBackend::Set(const LayerGraph& graph, const NetworkInput& input,
 void CpuBackend::Pool(const Columns& embeddings) const {
   const Batch& batch = input_->batch;
   for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
-    const Columns all = VectorsOf(*graph_, table, embeddings);
+    const Columns all = VectorsOfTable(*graph_, table, embeddings);
     ForPieces(batch.samples, [&](size_t first, size_t count) {
       PoolShape shape = PoolOf(*graph_, table, batch, all.stride);
       shape.samples = count;
@@ -124,7 +118,7 @@ void CpuBackend::Pool(const Columns& embeddings) const {
 void CpuBackend::PoolBack(const Columns& dembeddings) const {
   const Batch& batch = input_->batch;
   for (size_t table = 0; table < graph_->spec().tables.size(); ++table) {
-    const Columns from = VectorsOf(*graph_, table, dembeddings);
+    const Columns from = VectorsOfTable(*graph_, table, dembeddings);
     ForRowShares([&](const ShareOfRows& share) {
       PoolBackward(kCpu, PoolOf(*graph_, table, batch, from.stride), batch.offsets,
                    input_->unique.index, All(batch.samples, from), RowGradientsOf(table),

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -61,12 +59,6 @@ GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGra
 }
 
 Status GpuBackend::Make() {
-  if (graph_.spec().tables.size() != 1) {
-    return Invalid(
-        fmt::format("a network of {} tables: on a GPU it has one: use compute.device = "
-                    "\"cpu\"",
-                    graph_.spec().tables.size()));
-  }
   STRATA_ASSIGN(beside_.stream, MakeStream());
   STRATA_ASSIGN(marked_, MakeEvent());
   STRATA_ASSIGN(beside_done_, MakeEvent());
@@ -222,53 +214,79 @@ Status GpuBackend::SetBatch(const GpuBatch& batch, size_t samples) {
   const void* const losses = losses_.data();
   STRATA_TRY(losses_.ReserveFor<double>(samples + 1));
   if (losses_.data() != losses) ++moves_;
-  batch_ = {.samples = batch.samples(),
-            .slots = batch.slots(),
-            .dim = graph_.spec().tables[0].dim,
-            .has_weight = graph_.has_key_weights(),
-            .offsets = batch.offsets(),
-            .key_weights = batch.key_weights()};
-  pooled_ = {};
-  return {};
-}
-
-Status GpuBackend::SetRows(std::span<const float> rows) {
-  STRATA_TRY(Upload<float>(exec_, rows, &rows_));
-  batch_.index = given_->index();
-  batch_.rows = rows_.as<float>();
-  return {};
-}
-
-Status GpuBackend::SortKeys(size_t row_count) {
-  const size_t keys = given_->key_count();
-  STRATA_TRY(by_row_.ReserveFor<uint32_t>(2 * keys + row_count + 1));
-  STRATA_TRY(sort_scratch_.Reserve(SortByRowScratchBytes(keys)));
-  auto* const sorted = by_row_.as<uint32_t>();
-  auto* const bags = sorted + keys;
-  auto* const starts = bags + keys;
-  SortByRow(exec_, batch_.index, keys, row_count, sorted, starts, sort_scratch_.all());
-  if (batch_.offsets != nullptr) {
-    GpuBagsOfKeys(exec_, batch_.samples * batch_.slots, batch_.offsets, bags);
+  tables_.clear();
+  for (size_t table = 0; table < graph_.spec().tables.size(); ++table) {
+    const GraphTable& its = graph_.spec().tables[table];
+    tables_.push_back({.samples = batch.samples(),
+                       .slots = its.slots,
+                       .dim = its.dim,
+                       .has_weight = graph_.has_key_weights(),
+                       .offsets = batch.keys(table).offsets,
+                       .key_weights = batch.keys(table).weights});
   }
-  keys_ = {.keys = keys,
-           .rows = row_count,
-           .sorted = sorted,
-           .starts = starts,
-           .bags = batch_.offsets == nullptr ? nullptr : bags};
-  const size_t row_dim = batch_.row_dim();
-  STRATA_TRY(partial_.ReserveFor<float>(RowSums(keys, row_count) * row_dim));
-  return row_gradients_.ReserveFor<float>(std::max<size_t>(row_count * row_dim, 1));
+  pooled_.clear();
+  return {};
+}
+
+Status GpuBackend::SetRows(const UniqueKeys& unique, std::span<const float> rows) {
+  STRATA_TRY(Upload<float>(exec_, rows, &rows_));
+  for (size_t table = 0; table < tables_.size(); ++table) {
+    tables_[table].index = given_->keys(table).index;
+    tables_[table].rows = rows_.as<float>() + RangeOfTable(graph_, unique, table).at;
+  }
+  return {};
+}
+
+Status GpuBackend::SortKeys(const UniqueKeys& unique) {
+  size_t keys_all = 0;
+  size_t keys_most = 0;
+  size_t sums_most = 1;
+  for (size_t table = 0; table < tables_.size(); ++table) {
+    const size_t keys = given_->keys(table).count;
+    const size_t sums = RowSums(keys, unique.of_table(table).size());
+    keys_all += keys;
+    keys_most = std::max(keys_most, keys);
+    sums_most = std::max(sums_most, sums * tables_[table].row_dim());
+  }
+  const size_t starts_all = unique.keys.size() + tables_.size();
+  STRATA_TRY(by_row_.ReserveFor<uint32_t>(2 * keys_all + starts_all));
+  STRATA_TRY(sort_scratch_.Reserve(SortByRowScratchBytes(keys_most)));
+  STRATA_TRY(partial_.ReserveFor<float>(sums_most));
+  STRATA_TRY(row_gradients_.ReserveFor<float>(std::max<size_t>(RowElements(graph_, unique), 1)));
+  keys_.clear();
+  auto* sorted = by_row_.as<uint32_t>();
+  for (size_t table = 0; table < tables_.size(); ++table) {
+    const CompactRows& batch = tables_[table];
+    const size_t keys = given_->keys(table).count;
+    const size_t rows = unique.of_table(table).size();
+    auto* const bags = sorted + keys;
+    auto* const starts = bags + keys;
+    SortByRow(exec_, batch.index, keys, rows, sorted, starts, sort_scratch_.all());
+    if (batch.offsets != nullptr) {
+      GpuBagsOfKeys(exec_, batch.samples * batch.slots, batch.offsets, bags);
+    }
+    keys_.push_back({.keys = keys,
+                     .rows = rows,
+                     .sorted = sorted,
+                     .starts = starts,
+                     .bags = batch.offsets == nullptr ? nullptr : bags});
+    sorted = starts + rows + 1;
+  }
+  return {};
 }
 
 void GpuBackend::FillDense(const Columns& dense) {
   dense_ = dense;
   const Columns features{const_cast<float*>(given_->dense()), dense.width, dense.width,
                          GpuElement::kFp32};
-  GpuCopyColumns(exec_, batch_.samples, features, dense);
+  GpuCopyColumns(exec_, given_->samples(), features, dense);
 }
 
 void GpuBackend::FillEmbeddings(const Columns& embeddings) {
-  if (graph_.has_embeddings()) GpuPoolCompact(exec_, samples_, batch_, embeddings);
+  if (!graph_.has_embeddings()) return;
+  for (size_t table = 0; table < tables_.size(); ++table) {
+    GpuPoolCompact(exec_, samples_, tables_[table], VectorsOfTable(graph_, table, embeddings));
+  }
 }
 
 Status GpuBackend::Resize(size_t samples, size_t width, bool is_of_logit, Buffer* buffer) const {
@@ -492,10 +510,14 @@ Status GpuBackend::LayerNormBack(size_t samples, const Columns& x,
 }
 
 void GpuBackend::Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const {
-  if (pooled_.pooled.data != nullptr) {
-    GpuSumPooledWeights(exec_, samples, pooled_, Fp32(parameters.biases), y);
-  } else {
-    GpuPoolWeights(exec_, samples, batch_, Fp32(parameters.biases), y);
+  const float* bias = Fp32(parameters.biases);
+  for (size_t table = 0; table < tables_.size(); ++table) {
+    if (pooled_.empty()) {
+      GpuPoolWeights(exec_, samples, tables_[table], bias, y);
+    } else {
+      GpuSumPooledWeights(exec_, samples, pooled_[table], bias, y);
+    }
+    bias = nullptr;  // it is in y
   }
   if (dense_.width == 0) return;
   GpuDot(exec_, samples, dense_, Fp32(parameters.weights), nullptr, y, true);
@@ -517,9 +539,15 @@ void GpuBackend::Loss(const Columns& logits, float scale, const Columns& dlogits
 }
 
 void GpuBackend::RowGradients(const Columns& dembeddings, float l2) {
-  const Columns vectors = graph_.has_embeddings() ? dembeddings : Columns{};
-  GpuRowGradients(exec_, batch_, keys_, vectors, dlogits_, l2, partial_.as<float>(),
-                  row_gradients_.as<float>());
+  float* gradients = row_gradients_.as<float>();
+  for (size_t table = 0; table < tables_.size(); ++table) {
+    const CompactRows& batch = tables_[table];
+    const Columns vectors =
+        graph_.has_embeddings() ? VectorsOfTable(graph_, table, dembeddings) : Columns{};
+    GpuRowGradients(exec_, batch, keys_[table], vectors, dlogits_, l2, partial_.as<float>(),
+                    gradients);
+    gradients += keys_[table].rows * batch.row_dim();
+  }
 }
 
 // Biases have none.

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/dense/gpu/columns.h"
@@ -61,12 +62,13 @@ class GpuBackend {
   // What the next pass works on, until another batch is set. The executor's values take this many
   // samples.
   Status SetBatch(const GpuBatch& batch, size_t samples);
-  // The rows of the batch's distinct keys, from the host; the batch came with their numbers.
-  Status SetRows(std::span<const float> rows);
+  // The rows of the batch's distinct keys, from the host, as NetworkInput has them; the batch came
+  // with their numbers.
+  Status SetRows(const UniqueKeys& unique, std::span<const float> rows);
   // Then, before RowGradients: finds which keys have which of those rows.
-  Status SortKeys(size_t row_count);
-  // Or a pooled lookup of them, on the GPU. Of rows that begin with a single weight.
-  void SetPooled(const PooledRows& pooled) { pooled_ = pooled; }
+  Status SortKeys(const UniqueKeys& unique);
+  // Or pooled lookups of them, by table, on the GPU. Of rows that begin with a single weight.
+  void SetPooled(std::vector<PooledRows> pooled) { pooled_ = std::move(pooled); }
 
   void FillDense(const Columns& dense);
   // From rows of the host.
@@ -252,11 +254,11 @@ class GpuBackend {
 
   mutable uint64_t moves_ = 0;
   size_t samples_ = 0;
-  CompactRows batch_;
-  PooledRows pooled_;
-  KeysByRow keys_;
-  DeviceBuffer rows_;
-  DeviceBuffer row_gradients_;
+  std::vector<CompactRows> tables_;  // of the batch
+  std::vector<PooledRows> pooled_;   // by table; none: of rows of the host
+  std::vector<KeysByRow> keys_;      // by table
+  DeviceBuffer rows_;                // of all tables, as NetworkInput has them
+  DeviceBuffer row_gradients_;       // likewise
   DeviceBuffer partial_;
   DeviceBuffer by_row_;
   DeviceBuffer sort_scratch_;

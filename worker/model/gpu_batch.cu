@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -13,22 +12,8 @@ constexpr size_t kAlign = 256;
 
 // Of fewer bytes, waking threads takes longer than the work.
 constexpr size_t kPieceBytes = size_t{128} << 10;
-constexpr size_t kPieceBags = kPieceBytes / sizeof(uint32_t);
 // What is sent while more is staged.
 constexpr size_t kSendBytes = size_t{4} << 20;
-
-bool HasKeyABag(const Batch& batch, WorkPool& threads) {
-  if (batch.keys.size() != batch.samples * batch.slots) return false;
-  std::atomic<bool> has = true;
-  threads.RunPieces(batch.offsets.size(), kPieceBags, [&](size_t begin, size_t end) {
-    uint32_t differ = 0;
-    for (size_t bag = begin; bag < end; ++bag) {
-      differ |= batch.offsets[bag] ^ static_cast<uint32_t>(bag);
-    }
-    if (differ != 0) has = false;
-  });
-  return has;
-}
 
 // The arrays of a batch, one behind the other.
 class Arrays {
@@ -80,12 +65,13 @@ GpuBatch::~GpuBatch() {
 // All arrays lie in one block, so that they are few copies, and several threads stage it at once.
 Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights,
                        const UniqueKeys* unique) {
-  const bool is_plain = HasKeyABag(batch, threads_);
+  by_table_.Set(batch);
   Arrays arrays;
   const size_t keys_at =
-      unique != nullptr ? arrays.Add<uint32_t>(unique->index) : arrays.Add<Key>(batch.keys);
-  const size_t offsets_at = is_plain ? 0 : arrays.Add<uint32_t>(batch.offsets);
-  const size_t key_weights_at = arrays.Add(key_weights);
+      unique != nullptr ? arrays.Add(by_table_.Ordered<uint32_t>(unique->index, &ordered_index_))
+                        : arrays.Add(by_table_.Ordered<Key>(batch.keys, &ordered_keys_));
+  const size_t offsets_at = arrays.Add(by_table_.offsets());
+  const size_t key_weights_at = arrays.Add(by_table_.Ordered(key_weights, &ordered_weights_));
   const size_t dense_at = arrays.Add<float>(batch.dense);
   const size_t labels_at = arrays.Add<float>(batch.labels);
   const size_t weights_at = arrays.Add<float>(batch.weights);
@@ -112,19 +98,24 @@ Status GpuBatch::Bring(const Batch& batch, std::span<const float> key_weights,
   }
   Must(FromCuda(cudaEventRecord(EventOf(copied_), copies), "the GPU"));
 
-  const auto set = [&]<typename T>(const T** array, bool is_there, size_t at) {
-    *array = is_there ? reinterpret_cast<const T*>(memory + at) : nullptr;
+  const auto array = [&]<typename T>(const T*& to, bool is_there, size_t at, size_t first) {
+    to = is_there ? reinterpret_cast<const T*>(memory + at) + first : nullptr;
   };
   samples_ = batch.samples;
   slots_ = batch.slots;
-  key_count_ = batch.keys.size();
-  set(&keys_, unique == nullptr, keys_at);
-  set(&index_, unique != nullptr, keys_at);
-  set(&offsets_, !is_plain, offsets_at);
-  set(&key_weights_, !key_weights.empty(), key_weights_at);
-  set(&dense_, true, dense_at);
-  set(&labels_, true, labels_at);
-  set(&weights_, true, weights_at);
+  keys_.resize(by_table_.begins().size() - 1);
+  for (size_t table = 0; table < keys_.size(); ++table) {
+    GpuKeys& its = keys_[table];
+    const size_t first = by_table_.begins()[table];
+    its.count = by_table_.begins()[table + 1] - first;
+    array(its.keys, unique == nullptr, keys_at, first);
+    array(its.index, unique != nullptr, keys_at, first);
+    array(its.offsets, !by_table_.has_key_a_bag(), offsets_at, by_table_.FirstOffset(table));
+    array(its.weights, !key_weights.empty(), key_weights_at, first);
+  }
+  array(dense_, true, dense_at, 0);
+  array(labels_, true, labels_at, 0);
+  array(weights_, true, weights_at, 0);
   return {};
 }
 

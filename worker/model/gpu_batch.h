@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/thread/work_pool.h"
 #include "storage/gpu/device_buffer.h"
@@ -13,17 +14,28 @@
 #include "strata/row.h"
 #include "strata/status.h"
 #include "worker/data/batch.h"
+#include "worker/data/keys_by_table.h"
 #include "worker/data/unique_keys.h"
 
 namespace strata {
+
+// The keys of one table: those of its slots, sample after sample. Device memory.
+struct GpuKeys {
+  size_t count = 0;
+  const Key* keys = nullptr;        // null: they came as numbers
+  const uint32_t* index = nullptr;  // those, of rows of the table; null: they came as keys
+  // samples * slots of the table + 1, from 0 on; null: each bag has one key
+  const uint32_t* offsets = nullptr;
+  const float* weights = nullptr;  // by key; null: all are 1
+};
 
 // One thread at a time, whose GPU is that of `exec`; Bring may run on another one than the rest.
 class GpuBatch {
  public:
   // Work with the batch runs on the stream of `exec`; `copies` is the stream that brings it, and
-  // `threads` help to. All outlive the batch.
-  GpuBatch(const Exec& exec, void* copies, WorkPool& threads)
-      : exec_(exec), copies_(copies), threads_(threads) {}
+  // `threads` help to. table_slots: LayerGraph has them. All outlive the batch.
+  GpuBatch(const Exec& exec, void* copies, WorkPool& threads, std::span<const uint32_t> table_slots)
+      : exec_(exec), copies_(copies), threads_(threads), by_table_(table_slots, threads) {}
   ~GpuBatch();
   GpuBatch(const GpuBatch&) = delete;
   GpuBatch& operator=(const GpuBatch&) = delete;
@@ -45,12 +57,7 @@ class GpuBatch {
 
   size_t samples() const { return samples_; }
   size_t slots() const { return slots_; }
-  size_t key_count() const { return key_count_; }
-  const Key* keys() const { return keys_; }         // null: they came as numbers
-  const uint32_t* index() const { return index_; }  // those; null: they came as keys
-  // samples * slots + 1; null: each bag has one key
-  const uint32_t* offsets() const { return offsets_; }
-  const float* key_weights() const { return key_weights_; }  // null: all are 1
+  const GpuKeys& keys(size_t table) const { return keys_[table]; }
   const float* dense() const { return dense_; }
   const float* labels() const { return labels_; }
   const float* weights() const { return weights_; }  // of samples
@@ -65,14 +72,14 @@ class GpuBatch {
   std::shared_ptr<float[]> staging_;
   size_t staging_bytes_ = 0;
   DeviceBuffer memory_;
+  KeysByTable by_table_;
+  std::vector<Key> ordered_keys_;  // as by_table_ orders them
+  std::vector<uint32_t> ordered_index_;
+  std::vector<float> ordered_weights_;
 
   size_t samples_ = 0;
   size_t slots_ = 0;
-  size_t key_count_ = 0;
-  const Key* keys_ = nullptr;
-  const uint32_t* index_ = nullptr;
-  const uint32_t* offsets_ = nullptr;
-  const float* key_weights_ = nullptr;
+  std::vector<GpuKeys> keys_;  // by table
   const float* dense_ = nullptr;
   const float* labels_ = nullptr;
   const float* weights_ = nullptr;

@@ -19,7 +19,7 @@ class GpuNetwork final : public Network {
       : graph_(std::move(graph)),
         exec_(exec),
         threads_(std::move(threads)),
-        batch_(exec, exec.stream, *threads_),
+        batch_(exec, exec.stream, *threads_, graph_.table_slots()),
         backend_(exec, precision, graph_),
         executor_(graph_, backend_) {}
   ~GpuNetwork() override {
@@ -105,7 +105,7 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
     return 0.0;
   }
   STRATA_TRY(Forward(input, 0, regularisation));
-  STRATA_TRY(backend_.SortKeys(input.unique.keys.size()));
+  STRATA_TRY(backend_.SortKeys(input.unique));
   STRATA_TRY(executor_.BeginBackward());
   const GpuColumns logits = executor_.Value(graph_.output());
   backend_.Loss(logits, 1.0F, executor_.Gradient(graph_.output()));
@@ -125,7 +125,7 @@ Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
   const size_t samples = std::max(batch.samples, samples_min);
   if (!std::exchange(is_prepared_, false)) STRATA_TRY(Bring(input));
   STRATA_TRY(backend_.SetBatch(batch_, samples));
-  STRATA_TRY(backend_.SetRows(input.rows));
+  STRATA_TRY(backend_.SetRows(input.unique, input.rows));
   STRATA_TRY(executor_.Begin(samples));
   executor_.ClearDense();
   backend_.FillDense(executor_.Value(LayerGraph::kDense));

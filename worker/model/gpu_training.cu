@@ -17,7 +17,8 @@ namespace strata {
 namespace {
 
 constexpr size_t kVectorBytes = 16;  // where a group's vectors may begin
-constexpr int kCopyThreadsMax = 8;   // that bring a batch
+constexpr size_t kVectorElements = kVectorBytes / BytesOf(GpuElement::kBf16);
+constexpr int kCopyThreadsMax = 8;  // that bring a batch
 
 // A stream whose kernels get a processor before those of other streams.
 Result<cudaStream_t> MakeUrgentStream() {
@@ -52,14 +53,15 @@ class LocalGpuTraining final : public GpuTraining {
         copies_(copies),
         optimizer_(options.dense_optimizer),
         threads_(std::move(threads)),
-        batches_{{exec, copies, *threads_}, {exec, copies, *threads_}},
+        batches_{{exec, copies, *threads_, graph_.table_slots()},
+                 {exec, copies, *threads_, graph_.table_slots()}},
         backend_(exec, options.precision, graph_),
         executor_(graph_, backend_),
         forward_(exec),
         backward_(exec) {}
   ~LocalGpuTraining() override {
     const DeviceScope device(exec_.ordinal);
-    group_.reset();
+    groups_.clear();
     for (const cudaStream_t stream : {StreamOf(exec_), copies_, answers_}) {
       if (stream == nullptr) continue;
       (void)cudaStreamSynchronize(stream);
@@ -69,15 +71,14 @@ class LocalGpuTraining final : public GpuTraining {
       if (event != nullptr) (void)cudaEventDestroy(event);
     }
   }
-  Status Open(TableStore& store, const std::string& table) {
+  Status Open(TableStore& store, std::span<const TableSpec> tables) {
     STRATA_ASSIGN(answers_, MakeStream());
     STRATA_ASSIGN(computed_, MakeEvent());
     STRATA_ASSIGN(answered_, MakeEvent());
     for (GpuBatch& batch : batches_) STRATA_TRY(batch.Make());
     STRATA_TRY(backend_.Make());
     if (graph_.has_key_weights() && EndsWithFm(graph_)) backend_.LeaveFm();
-    STRATA_ASSIGN(group_, EmbeddingGroup::Open(store, {&table, 1}, exec_));
-    return {};
+    return OpenGroups(store, tables);
   }
 
   Status SetDense(std::span<const float> parameters, std::span<const float> state) override {
@@ -102,17 +103,36 @@ class LocalGpuTraining final : public GpuTraining {
   Status Update(uint64_t step) override;
 
  private:
-  // Whether the group may write the vectors where the graph wants them.
-  bool IsDirect(const GpuColumns& embeddings) const {
+  // Tables that follow each other and have one optimizer.
+  struct Group {
+    size_t first = 0;
+    size_t count = 0;
+    std::unique_ptr<EmbeddingGroup> tables;
+  };
+  // A table's part of pooled_, from `column` on. Its `pooled` has no data where the group writes
+  // the vectors to the graph's own place.
+  struct TableRows {
+    size_t column = 0;
+    PooledRows rows;
+    size_t width() const { return rows.slots * rows.row_stride; }
+    bool is_direct() const { return rows.pooled.data == nullptr; }
+  };
+
+  size_t tables() const { return rows_.size(); }
+  Status OpenGroups(TableStore& store, std::span<const TableSpec> tables);
+  // Whether a group may write a table's vectors where the graph wants them.
+  bool IsDirect(const GpuColumns& vectors) const {
     return !graph_.has_key_weights() &&
-           reinterpret_cast<uintptr_t>(embeddings.data) % kVectorBytes == 0;
+           reinterpret_cast<uintptr_t>(vectors.data) % kVectorBytes == 0;
   }
   // Elements from one pooled row to the next. Rows that begin with a weight have a length for which
   // four elements cannot be moved at once; the graph takes them from there by kernels of its own.
-  size_t RowStride() const {
-    const size_t row_dim = graph_.row_dim(0);
+  size_t RowStride(size_t table) const {
+    const size_t row_dim = graph_.row_dim(table);
     return graph_.has_key_weights() ? (row_dim + 3) / 4 * 4 : row_dim;
   }
+  // Places the rows of all tables in pooled_.
+  Status PlaceRows(size_t samples, const GpuColumns& embeddings);
   Status ForwardRows();
   Status RunForward(const Regularisation& regularisation);
   void SendLoss();
@@ -136,68 +156,124 @@ class LocalGpuTraining final : public GpuTraining {
   cudaStream_t answers_ = nullptr;  // brings down the loss and the logits
   cudaEvent_t computed_ = nullptr;  // the loss, on the stream of exec_
   cudaEvent_t answered_ = nullptr;  // on answers_
-  std::unique_ptr<EmbeddingGroup> group_;
+  std::vector<Group> groups_;
+  std::vector<TableRows> rows_;  // by table
+  size_t pooled_width_ = 0;
   GpuBackend::Buffer pooled_;
   GpuBackend::Buffer pooled_gradients_;
   // Pinned: a copy to other memory takes several times as long.
   const std::shared_ptr<PinnedPool> pinned_ = PinnedPool::Make();
   std::shared_ptr<float[]> logits_;
   size_t logits_room_ = 0;
-  PooledRows rows_;  // into pooled_; no data where the group writes to the graph's own place
 };
 
-Status LocalGpuTraining::ForwardRows() {
-  const GpuBatch& batch = batches_[current_];
-  const size_t row_stride = RowStride();
-  const GpuColumns embeddings = executor_.Value(LayerGraph::kEmbeddings);
-  GpuColumns out = embeddings;
-  rows_ = {};
-  if (!IsDirect(embeddings)) {
-    STRATA_TRY(backend_.Resize(batch.samples(), batch.slots() * row_stride, false, &pooled_));
-    out = pooled_.From(0, batch.slots() * row_stride);
-    const size_t dim = graph_.row_dim(0) - (graph_.has_key_weights() ? 1 : 0);
-    rows_ = {out, batch.slots(), dim, row_stride};
-  }
-  const EmbeddingBags bags{.keys = batch.key_count(),
-                           .offsets = batch.offsets(),
-                           .weights = batch.key_weights(),
-                           .bags = batch.samples() * batch.slots(),
-                           .out = out.data,
-                           .stride = out.stride,
-                           .slots = static_cast<uint32_t>(batch.slots()),
-                           .vector_stride = row_stride,
-                           .combiner = graph_.spec().tables[0].combiner};
-  STRATA_TRY(group_->Forward(BagBatch{batch.keys(), {&bags, 1}, type(), batch.copied()}));
-  if (rows_.pooled.data == nullptr) return {};
-  if (graph_.has_key_weights()) {
-    backend_.SetPooled(rows_);
-    if (graph_.has_embeddings()) GpuTakeVectors(exec_, batch.samples(), rows_, embeddings);
-  } else {
-    GpuCopyColumns(exec_, batch.samples(), out, embeddings);
+Status LocalGpuTraining::OpenGroups(TableStore& store, std::span<const TableSpec> tables) {
+  STRATA_CHECK(tables.size() == graph_.spec().tables.size());
+  rows_.resize(tables.size());
+  for (size_t first = 0; first < tables.size(); first += groups_.back().count) {
+    std::vector<std::string> names;
+    for (const TableSpec& table : tables.subspan(first)) {
+      if (names.size() == kPoolTablesMax || table.optimizer != tables[first].optimizer) break;
+      names.push_back(table.name);
+    }
+    STRATA_ASSIGN(auto group, EmbeddingGroup::Open(store, names, exec_));
+    groups_.push_back({first, names.size(), std::move(group)});
   }
   return {};
 }
 
-Status LocalGpuTraining::BackwardRows(uint64_t step) {
-  const void* gradients = nullptr;
-  const GpuColumns dembeddings =
-      graph_.has_embeddings() ? executor_.Gradient(LayerGraph::kEmbeddings) : GpuColumns{};
-  if (rows_.pooled.data == nullptr) {
-    gradients = dembeddings.data;
-  } else {
-    const size_t width = rows_.slots * rows_.row_stride;
-    STRATA_TRY(backend_.Resize(executor_.samples(), width, false, &pooled_gradients_));
-    PooledRows to = rows_;
-    to.pooled = pooled_gradients_.From(0, width);
-    if (graph_.has_key_weights()) {
-      GpuGiveGradients(exec_, executor_.samples(), backend_.dlogits_of_wide(), dembeddings, to,
-                       backend_.fm());
-    } else {
-      GpuCopyColumns(exec_, executor_.samples(), dembeddings, to.pooled);
-    }
-    gradients = to.pooled.data;
+Status LocalGpuTraining::PlaceRows(size_t samples, const GpuColumns& embeddings) {
+  pooled_width_ = 0;
+  for (size_t table = 0; table < tables(); ++table) {
+    TableRows& its = rows_[table];
+    its = {};
+    if (IsDirect(VectorsOfTable(graph_, table, embeddings))) continue;
+    const GraphTable& spec = graph_.spec().tables[table];
+    its.rows = {.slots = spec.slots, .dim = spec.dim, .row_stride = RowStride(table)};
+    // Each begins where a vector of kVectorBytes may, of elements of either type.
+    its.column = (pooled_width_ + kVectorElements - 1) / kVectorElements * kVectorElements;
+    pooled_width_ = its.column + its.width();
   }
-  return group_->Backward({&gradients, 1}, step);
+  if (pooled_width_ == 0) return {};
+  STRATA_TRY(backend_.Resize(samples, pooled_width_, false, &pooled_));
+  for (TableRows& its : rows_) {
+    if (its.width() > 0) its.rows.pooled = pooled_.From(its.column, its.width());
+  }
+  return {};
+}
+
+Status LocalGpuTraining::ForwardRows() {
+  const GpuBatch& batch = batches_[current_];
+  const GpuColumns embeddings = executor_.Value(LayerGraph::kEmbeddings);
+  STRATA_TRY(PlaceRows(batch.samples(), embeddings));
+  std::vector<EmbeddingBags> bags;
+  for (size_t table = 0; table < tables(); ++table) {
+    const GraphTable& spec = graph_.spec().tables[table];
+    const GpuKeys& keys = batch.keys(table);
+    const GpuColumns out = rows_[table].is_direct() ? VectorsOfTable(graph_, table, embeddings)
+                                                    : rows_[table].rows.pooled;
+    bags.push_back({.keys = keys.count,
+                    .offsets = keys.offsets,
+                    .weights = keys.weights,
+                    .bags = batch.samples() * spec.slots,
+                    .out = out.data,
+                    .stride = out.stride,
+                    .slots = spec.slots,
+                    .vector_stride = RowStride(table),
+                    .combiner = spec.combiner});
+  }
+  for (const Group& group : groups_) {
+    STRATA_TRY(group.tables->Forward(BagBatch{batch.keys(group.first).keys,
+                                              std::span(bags).subspan(group.first, group.count),
+                                              type(), batch.copied()}));
+  }
+  std::vector<PooledRows> with_weights;
+  for (size_t table = 0; table < tables(); ++table) {
+    const PooledRows& rows = rows_[table].rows;
+    if (graph_.has_key_weights()) with_weights.push_back(rows);
+    if (rows_[table].is_direct()) continue;
+    const GpuColumns vectors = VectorsOfTable(graph_, table, embeddings);
+    if (!graph_.has_key_weights()) {
+      GpuCopyColumns(exec_, batch.samples(), rows.pooled, vectors);
+    } else if (graph_.has_embeddings()) {
+      GpuTakeVectors(exec_, batch.samples(), rows, vectors);
+    }
+  }
+  backend_.SetPooled(std::move(with_weights));
+  return {};
+}
+
+// Vectors that no layer takes have a gradient of zeros.
+Status LocalGpuTraining::BackwardRows(uint64_t step) {
+  const size_t samples = executor_.samples();
+  const GpuColumns dembeddings = executor_.Gradient(LayerGraph::kEmbeddings);
+  if (pooled_width_ > 0) {
+    STRATA_TRY(backend_.Resize(samples, pooled_width_, false, &pooled_gradients_));
+  }
+  std::vector<const void*> gradients;
+  for (size_t table = 0; table < tables(); ++table) {
+    const TableRows& its = rows_[table];
+    const GpuColumns vectors = VectorsOfTable(graph_, table, dembeddings);
+    if (its.is_direct()) {
+      gradients.push_back(vectors.data);
+      continue;
+    }
+    PooledRows to = its.rows;
+    to.pooled = pooled_gradients_.From(its.column, its.width());
+    if (graph_.has_key_weights()) {
+      FmGradient fm = backend_.fm();
+      if (fm.vectors.data != nullptr) fm.vectors = VectorsOfTable(graph_, table, fm.vectors);
+      GpuGiveGradients(exec_, samples, backend_.dlogits_of_wide(), vectors, to, fm);
+    } else {
+      GpuCopyColumns(exec_, samples, vectors, to.pooled);
+    }
+    gradients.push_back(to.pooled.data);
+  }
+  for (const Group& group : groups_) {
+    STRATA_TRY(
+        group.tables->Backward(std::span(gradients).subspan(group.first, group.count), step));
+  }
+  return {};
 }
 
 Status LocalGpuTraining::Bring(const Batch& batch) {
@@ -290,7 +366,7 @@ Result<std::unique_ptr<GpuTraining>> GpuTraining::Make(LayerGraph graph, TableSt
   auto training = std::make_unique<LocalGpuTraining>(std::move(graph),
                                                      Exec{DeviceKind::kCuda, options.gpu, stream},
                                                      copies, std::move(threads), options);
-  STRATA_TRY(training->Open(store, options.table));
+  STRATA_TRY(training->Open(store, options.tables));
   return Result<std::unique_ptr<GpuTraining>>(std::move(training));
 }
 

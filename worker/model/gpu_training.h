@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
+#include <vector>
 
 #include "kernels/dense/gpu/gemm.h"
 #include "strata/optimizer_spec.h"
 #include "strata/status.h"
+#include "strata/table_spec.h"
 #include "strata/table_store.h"
 #include "worker/data/batch.h"
 #include "worker/model/layer_graph.h"
@@ -21,7 +22,9 @@ struct GpuTrainingOptions {
   int gpu = 0;
   GemmPrecision precision = GemmPrecision::kBf16;
   OptimizerSpec dense_optimizer = {};
-  std::string table;  // of the store, with the graph's row_dim
+  // Of the store, one for each of the graph's tables, whose row_dim it has. Each is updated by its
+  // own optimizer.
+  std::vector<TableSpec> tables = {};
 };
 
 struct BatchLoss {

@@ -22,6 +22,13 @@
 
 namespace strata {
 
+// The vectors of one table: columns of the embeddings, or of their gradient.
+template <typename Columns>
+Columns VectorsOfTable(const LayerGraph& graph, size_t table, const Columns& embeddings) {
+  const GraphTable& its = graph.spec().tables[table];
+  return embeddings.From(graph.table_places()[table].column, size_t{its.slots} * its.dim);
+}
+
 template <typename Backend>
 class GraphExecutor {
  public:

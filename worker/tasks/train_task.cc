@@ -216,7 +216,7 @@ class TrainTask {
                                                      {.gpu = job_.device.ordinal.value_or(0),
                                                       .precision = job_.precision,
                                                       .dense_optimizer = job_.dense_optimizer,
-                                                      .table = tables[0].name}));
+                                                      .tables = {tables.begin(), tables.end()}}));
       run_ = std::make_unique<GpuTrainer>(
           GpuTrainerOptions{.seed = job_.seed,
                             .batch_size = job_.batch_size,

@@ -38,7 +38,7 @@ struct PoolWeights {
   const float* bias;
   ColumnsOf<T> y;
   __device__ void operator()(size_t i, size_t /*one*/) const {
-    float sum = *bias;
+    float sum = bias == nullptr ? y.Get(i, 0) : *bias;
     if (i >= batch.samples) return y.Set(i, 0, sum);
     const uint32_t end = BeginOf(batch, (i + 1) * batch.slots);
     for (uint32_t k = BeginOf(batch, i * batch.slots); k < end; ++k) {
@@ -56,7 +56,7 @@ struct SumPooledWeights {
   const float* bias;
   ColumnsOf<Y> y;
   __device__ void operator()(size_t i, size_t /*one*/) const {
-    float sum = *bias;
+    float sum = bias == nullptr ? y.Get(i, 0) : *bias;
 #pragma unroll 8
     for (size_t s = 0; s < slots; ++s) sum += pooled.Get(i, s * row_stride);
     y.Set(i, 0, sum);

@@ -10,9 +10,9 @@
 
 namespace strata {
 
-// A batch's keys on the GPU, as compressed sparse rows (kernels/sparse/pooling.h), and the rows of
-// the distinct ones. A row's first element is a single weight where has_weight, and its vector
-// follows.
+// A batch's keys of one table on the GPU, as compressed sparse rows (kernels/sparse/pooling.h), and
+// the rows of the distinct ones. A row's first element is a single weight where has_weight, and its
+// vector follows.
 struct CompactRows {
   size_t samples = 0;
   size_t slots = 0;
@@ -31,7 +31,7 @@ struct CompactRows {
 void GpuPoolCompact(const Exec& exec, size_t samples, const CompactRows& batch,
                     const GpuColumns& to);
 
-// y = *bias + the sum of the keys' single weights, in key order.
+// y = *bias, or y where there is none (null), + the sum of the keys' single weights, in key order.
 void GpuPoolWeights(const Exec& exec, size_t samples, const CompactRows& batch, const float* bias,
                     const GpuColumns& y);
 
@@ -44,7 +44,7 @@ struct PooledRows {
   size_t dim = 0;         // of the vectors
   size_t row_stride = 0;  // a multiple of 4
 };
-// y = *bias + the sum of the slots' weights.
+// y = *bias, or y where there is none (null), + the sum of the slots' weights.
 void GpuSumPooledWeights(const Exec& exec, size_t samples, const PooledRows& rows,
                          const float* bias, const GpuColumns& y);
 // The slots' vectors side by side.

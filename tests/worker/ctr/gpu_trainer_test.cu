@@ -1,9 +1,12 @@
 // Training with rows and dense part on a GPU beside the trainer of the CPU.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/collective/single_group.h"
@@ -25,20 +28,32 @@ struct GpuRecipe {
   ModelShape shape;
   GemmPrecision precision = GemmPrecision::kFp32;
   OptimizerSpec sparse{.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.1F};
+  std::vector<OptimizerSpec> by_table = {};  // in place of `sparse`, one for each table
   OptimizerSpec dense{.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
   uint32_t batch_size = 128;
   float dropout = 0;
 };
 
-TableSpec TableOf(const GpuRecipe& recipe) {
-  return {.name = "rows",
-          .dim = GraphOf(recipe.shape).row_dim(0),
-          .optimizer = recipe.sparse,
-          .initializer = {InitializerKind::kNormal, 0.1F},
-          .seed = 1};
+std::vector<TableSpec> SpecsOf(const GpuRecipe& recipe) {
+  const LayerGraph graph = GraphOf(recipe.shape);
+  std::vector<TableSpec> specs;
+  for (size_t t = 0; t < graph.spec().tables.size(); ++t) {
+    specs.push_back({.name = fmt::format("rows{}", t),
+                     .dim = graph.row_dim(t),
+                     .optimizer = recipe.by_table.empty() ? recipe.sparse : recipe.by_table[t],
+                     .initializer = {InitializerKind::kNormal, 0.1F},
+                     .seed = 1});
+  }
+  return specs;
 }
 
-using Rows = std::map<Key, std::vector<float>>;
+std::vector<TableId> IdsOf(const GpuRecipe& recipe) {
+  std::vector<TableId> ids;
+  for (const TableSpec& spec : SpecsOf(recipe)) ids.push_back(spec.id());
+  return ids;
+}
+
+using Rows = std::map<std::pair<std::string, Key>, std::vector<float>>;  // by table and key
 
 struct GpuRun {
   Rows rows;
@@ -46,16 +61,22 @@ struct GpuRun {
   std::vector<double> losses;
 };
 
-Rows AllRowsOf(TableStore& store, const TableSpec& table) {
+Rows AllRowsOf(TableStore& store, const GpuRecipe& recipe) {
   Rows all;
-  EXPECT_TRUE(Scan(store, table, [&](std::span<const Key> keys, std::span<const float> rows) {
-                for (size_t i = 0; i < keys.size(); ++i) {
-                  const auto row = rows.subspan(i * table.dim, table.dim);
-                  all[keys[i]].assign(row.begin(), row.end());
-                }
-                return Status::Ok();
-              }).ok());
+  for (const TableSpec& table : SpecsOf(recipe)) {
+    EXPECT_TRUE(Scan(store, table, [&](std::span<const Key> keys, std::span<const float> rows) {
+                  for (size_t i = 0; i < keys.size(); ++i) {
+                    const auto row = rows.subspan(i * table.dim, table.dim);
+                    all[{table.name, keys[i]}].assign(row.begin(), row.end());
+                  }
+                  return Status::Ok();
+                }).ok());
+  }
   return all;
+}
+
+void CreateTables(TableStore& store, const GpuRecipe& recipe) {
+  for (const TableSpec& spec : SpecsOf(recipe)) EXPECT_TRUE(store.CreateTable(spec).ok());
 }
 
 // Trains over the samples once, from where `state` stands, if there is one.
@@ -76,10 +97,10 @@ class GpuTrainerTest : public testing::Test {
  protected:
   void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
 
-  static std::unique_ptr<LocalStore> Store(const GpuRecipe& recipe) {
-    auto store = MakeLocalGpuStore({.memory_bytes = size_t{256} << 20});
+  static std::unique_ptr<LocalStore> Store(const GpuRecipe& recipe, size_t mebibytes = 256) {
+    auto store = MakeLocalGpuStore({.memory_bytes = mebibytes << 20});
     EXPECT_TRUE(store.ok()) << store.status().ToString();
-    EXPECT_TRUE((*store)->CreateTable(TableOf(recipe)).ok());
+    CreateTables(**store, recipe);
     return std::move(*store);
   }
   // Over a store's table, as it is.
@@ -88,9 +109,10 @@ class GpuTrainerTest : public testing::Test {
                       const std::function<bool()>& wants_end = {}) {
     GpuRun found;
     const LayerGraph graph = GraphOf(recipe.shape);
-    auto training = GpuTraining::Make(
-        graph, store,
-        {.precision = recipe.precision, .dense_optimizer = recipe.dense, .table = "rows"});
+    auto training = GpuTraining::Make(graph, store,
+                                      {.precision = recipe.precision,
+                                       .dense_optimizer = recipe.dense,
+                                       .tables = SpecsOf(recipe)});
     EXPECT_TRUE(training.ok()) << training.status().ToString();
     if (!training.ok()) return found;
     GpuTrainer trainer({.seed = 1,
@@ -100,23 +122,23 @@ class GpuTrainerTest : public testing::Test {
                         .wants_end = wants_end},
                        graph, **training);
     TrainOver(&trainer, source, state, &found);
-    found.rows = AllRowsOf(store, TableOf(recipe));
+    found.rows = AllRowsOf(store, recipe);
     return found;
   }
   static GpuRun OnCpu(const GpuRecipe& recipe, const VectorSource& source) {
     GpuRun found;
     const auto store = MakeHostStore();
-    EXPECT_TRUE(store->CreateTable(TableOf(recipe)).ok());
+    CreateTables(*store, recipe);
     const auto network = MakeCpuNetwork(GraphOf(recipe.shape));
     SingleGroup alone;
     Trainer trainer({.seed = 1,
                      .batch_size = recipe.batch_size,
                      .dropout = recipe.dropout,
                      .dense_optimizer = recipe.dense,
-                     .tables = {TableOf(recipe).id()}},
+                     .tables = IdsOf(recipe)},
                     *network, *store, alone);
     TrainOver(&trainer, source, nullptr, &found);
-    found.rows = AllRowsOf(*store, TableOf(recipe));
+    found.rows = AllRowsOf(*store, recipe);
     return found;
   }
 };
@@ -141,6 +163,31 @@ void ExpectAlike(const GpuRun& found, const GpuRun& expected, double tolerance) 
   EXPECT_LT(RelativeDistance(found_rows, expected_rows), tolerance);
 }
 
+constexpr OptimizerSpec kAdaGrad{.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.1F};
+constexpr OptimizerSpec kAdam{.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
+constexpr OptimizerSpec kSgd{.kind = OptimizerKind::kSgd, .learning_rate = 0.5F};
+
+// Over several tables: with single weights and without, vectors where the network wants them and
+// elsewhere, neighbours of one rule and of two.
+std::vector<GpuRecipe> RecipesOfTables() {
+  GpuRecipe cross{.shape = {ModelKind::kDcn, 4, {8}, 3, 2, {}, 2}, .by_table = {kAdaGrad, kAdam}};
+  cross.shape.tables = {{.name = "a", .slots = 1, .dim = 6}, {.name = "b", .slots = 2, .dim = 3}};
+  GpuRecipe pairs{.shape = {ModelKind::kDeepFm, 4, {8}, 3, 2}, .by_table = {kAdam, kAdam, kSgd}};
+  GpuRecipe wide{.shape = {ModelKind::kWideDeep, 4, {8}, 3, 2}, .by_table = {kSgd, kAdam, kSgd}};
+  for (const char* name : {"a", "b", "c"}) {
+    pairs.shape.tables.push_back({.name = name, .slots = 1, .dim = 4});
+    wide.shape.tables.push_back({.name = name, .slots = 1, .dim = name[0] - 'a' + 3U});
+  }
+  // No layer takes the vectors of the second one, and wide its single weights.
+  GpuRecipe named{.shape = {ModelKind::kLayers, 4, {}, 3, 2}};
+  named.shape.tables = {{.name = "a", .slots = 2, .dim = 5}, {.name = "b", .slots = 1, .dim = 2}};
+  named.shape.layers = {{.name = "sum", .kind = LayerKind::kSumVectors, .inputs = {"a"}},
+                        {.name = "deep", .inputs = {"sum"}, .width = 1},
+                        {.name = "wide", .kind = LayerKind::kWide},
+                        {.name = "logit", .kind = LayerKind::kAdd, .inputs = {"deep", "wide"}}};
+  return {cross, pairs, wide, named};
+}
+
 std::vector<GpuRecipe> Recipes() {
   std::vector<GpuRecipe> recipes = {
       {.shape = {ModelKind::kLogistic, 0, {}, 3, 2}},
@@ -155,6 +202,7 @@ std::vector<GpuRecipe> Recipes() {
   recipes[2].dense = {.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.05F};
   recipes[3].dropout = 0.1F;
   recipes[4].dense = {.kind = OptimizerKind::kMomentum, .learning_rate = 0.01F, .clip_norm = 0.5F};
+  for (GpuRecipe& recipe : RecipesOfTables()) recipes.push_back(std::move(recipe));
   return recipes;
 }
 
@@ -183,6 +231,52 @@ TEST_F(GpuTrainerTest, LearnsMeansAsTheCpuDoes) {
     const auto store = Store(recipe);
     ExpectAlike(OnGpu(recipe, *store, source), expected, 2e-4);
     EXPECT_GT(std::abs(OnCpu(of_sums, source).losses.back() - expected.losses.back()), 2e-3);
+  }
+}
+
+// Slots of several keys, one table of which has means.
+TEST_F(GpuTrainerTest, LearnsTablesOfSeveralKeysASlotAsTheCpuDoes) {
+  auto data = ClickData(1'000, 3);
+  const auto other = ClickData(1'000, 4);
+  for (size_t i = 0; i < data.size(); ++i) {
+    data[i].keys.insert(data[i].keys.end(), other[i].keys.begin(), other[i].keys.end());
+  }
+  const VectorSource source(data, 0, data.size(), /*keys_a_slot=*/2);
+  for (GpuRecipe recipe : RecipesOfTables()) {
+    SCOPED_TRACE(ModelKindName(recipe.shape.kind));
+    recipe.shape.tables[1].combiner = Combiner::kMean;
+    const auto store = Store(recipe);
+    ExpectAlike(OnGpu(recipe, *store, source), OnCpu(recipe, source), 2e-3);
+  }
+}
+
+// A group takes 64 tables.
+TEST_F(GpuTrainerTest, ManyTablesAreSeveralGroups) {
+  GpuRecipe recipe{.shape = {ModelKind::kWideDeep, 1, {4}, 65, 0}, .batch_size = 16};
+  std::vector<ClickSample> data(48);
+  for (size_t i = 0; i < data.size(); ++i) {
+    for (uint64_t slot = 0; slot < 65; ++slot) {
+      if (i == 0) recipe.shape.tables.push_back({fmt::format("t{}", slot), 1, 1});
+      data[i].keys.push_back(slot << 32 | Mix64(i * 65 + slot) % 3);
+    }
+    data[i].label = static_cast<float>(i % 2);
+  }
+  const VectorSource source(data, 0, data.size());
+  const auto store = Store(recipe, 512);
+  ExpectAlike(OnGpu(recipe, *store, source), OnCpu(recipe, source), 2e-3);
+}
+
+// Layers may leave all rows alone, or take their single weights only.
+TEST_F(GpuTrainerTest, VectorsThatNoLayerTakesHaveNoGradient) {
+  const auto data = ClickData(300, 3);
+  const VectorSource source(data, 0, data.size());
+  for (const LayerSpec& layer : {LayerSpec{.name = "logit", .inputs = {"dense"}, .width = 1},
+                                 LayerSpec{.name = "logit", .kind = LayerKind::kWide}}) {
+    SCOPED_TRACE(LayerKindName(layer.kind));
+    GpuRecipe recipe{.shape = {ModelKind::kLayers, 4, {}, 3, 2}};
+    recipe.shape.layers = {layer};
+    const auto store = Store(recipe);
+    ExpectAlike(OnGpu(recipe, *store, source), OnCpu(recipe, source), 2e-3);
   }
 }
 
@@ -217,9 +311,10 @@ TEST_F(GpuTrainerTest, BetweenStepsEverythingIsAsItIsWhereTrainingEnds) {
   for (const uint64_t steps : {2U, 5U}) {
     const auto store = Store(recipe);
     const LayerGraph graph = GraphOf(recipe.shape);
-    auto training = GpuTraining::Make(
-        graph, *store,
-        {.precision = recipe.precision, .dense_optimizer = recipe.dense, .table = "rows"});
+    auto training = GpuTraining::Make(graph, *store,
+                                      {.precision = recipe.precision,
+                                       .dense_optimizer = recipe.dense,
+                                       .tables = SpecsOf(recipe)});
     ASSERT_TRUE(training.ok());
     GpuTrainer* running = nullptr;
     std::vector<uint64_t> seen;
@@ -229,7 +324,7 @@ TEST_F(GpuTrainerTest, BetweenStepsEverythingIsAsItIsWhereTrainingEnds) {
                         .dense_optimizer = recipe.dense,
                         .between_steps = [&]() -> Result<bool> {
                           seen.push_back(running->steps());
-                          rows = AllRowsOf(*store, TableOf(recipe));
+                          rows = AllRowsOf(*store, recipe);
                           return running->steps() < steps;
                         }},
                        graph, **training);
@@ -243,9 +338,9 @@ TEST_F(GpuTrainerTest, BetweenStepsEverythingIsAsItIsWhereTrainingEnds) {
       EXPECT_EQ(found.losses[i], expected.losses[i]) << i;
     }
     if (steps == 2) {
-      EXPECT_EQ(rows, AllRowsOf(*store, TableOf(recipe))) << "the step under way leaves no trace";
+      EXPECT_EQ(rows, AllRowsOf(*store, recipe)) << "the step under way leaves no trace";
     } else {
-      EXPECT_EQ(AllRowsOf(*store, TableOf(recipe)), expected.rows);
+      EXPECT_EQ(AllRowsOf(*store, recipe), expected.rows);
     }
   }
 }
@@ -261,7 +356,7 @@ TEST_F(GpuTrainerTest, AnEpochThatEndedEarlyGoesOnWhereItStood) {
   const LayerGraph graph = GraphOf(recipe.shape);
   auto training = GpuTraining::Make(
       graph, *store,
-      {.precision = recipe.precision, .dense_optimizer = recipe.dense, .table = "rows"});
+      {.precision = recipe.precision, .dense_optimizer = recipe.dense, .tables = SpecsOf(recipe)});
   ASSERT_TRUE(training.ok());
   int steps = 0;
   GpuTrainer trainer({.seed = 1,
@@ -275,21 +370,21 @@ TEST_F(GpuTrainerTest, AnEpochThatEndedEarlyGoesOnWhereItStood) {
   VectorSource again = source;
   ASSERT_TRUE(trainer.TrainEpoch(again, 0, [](const StepReport&) -> Status { return {}; }).ok());
   EXPECT_EQ(trainer.State().dense, expected.state.dense);
-  EXPECT_EQ(AllRowsOf(*store, TableOf(recipe)), expected.rows);
+  EXPECT_EQ(AllRowsOf(*store, recipe), expected.rows);
 }
 
 TEST_F(GpuTrainerTest, StatesOfOtherModelsAndTablesThatAreNotThereAreErrors) {
   const GpuRecipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}};
   const auto store = Store(recipe);
   const LayerGraph graph = GraphOf(recipe.shape);
-  const auto absent = GpuTraining::Make(graph, *store, {.table = "none"});
+  const auto absent = GpuTraining::Make(graph, *store, {.tables = {{.name = "none"}}});
   EXPECT_EQ(absent.status().code(), StatusCode::kNotFound);
   const auto host = MakeHostStore();
-  ASSERT_TRUE(host->CreateTable(TableOf(recipe)).ok());
-  EXPECT_EQ(GpuTraining::Make(graph, *host, {.table = "rows"}).status().code(),
+  CreateTables(*host, recipe);
+  EXPECT_EQ(GpuTraining::Make(graph, *host, {.tables = SpecsOf(recipe)}).status().code(),
             StatusCode::kInvalid);
-  auto training =
-      GpuTraining::Make(graph, *store, {.dense_optimizer = recipe.dense, .table = "rows"});
+  auto training = GpuTraining::Make(graph, *store,
+                                    {.dense_optimizer = recipe.dense, .tables = SpecsOf(recipe)});
   ASSERT_TRUE(training.ok()) << training.status().ToString();
   GpuTrainer trainer({.batch_size = 1, .dense_optimizer = recipe.dense}, graph, **training);
   TrainerState state;
@@ -304,8 +399,8 @@ TEST_F(GpuTrainerTest, ALossThatIsNoNumberEndsTraining) {
   const GpuRecipe recipe{.shape = {ModelKind::kDeepFm, 4, {8}, 3, 2}};
   const auto store = Store(recipe);
   const LayerGraph graph = GraphOf(recipe.shape);
-  auto training =
-      GpuTraining::Make(graph, *store, {.dense_optimizer = recipe.dense, .table = "rows"});
+  auto training = GpuTraining::Make(graph, *store,
+                                    {.dense_optimizer = recipe.dense, .tables = SpecsOf(recipe)});
   ASSERT_TRUE(training.ok());
   GpuTrainer trainer({.seed = 1, .batch_size = 128, .dense_optimizer = recipe.dense}, graph,
                      **training);

@@ -1,4 +1,5 @@
 // Shuffling and reading ahead, over a source that yields numbered samples.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <set>
 #include <span>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,6 +18,7 @@
 #include "base/thread/work_pool.h"
 #include "tests/support/chosen_keys.h"
 #include "worker/data/batch.h"
+#include "worker/data/keys_by_table.h"
 #include "worker/data/pipeline.h"
 #include "worker/data/shuffle_source.h"
 #include "worker/data/unique_keys.h"
@@ -455,6 +458,71 @@ TEST(UniqueFinder, ThreadsChangeNothing) {
       EXPECT_TRUE(is_there);
     }
   }
+}
+
+// Beside each key's table, found by its slot.
+TEST(KeysByTable, AreInTheOrderOfTables) {
+  Random random(7);
+  auto pool = WorkPool::Start("by table", 2);
+  ASSERT_TRUE(pool.ok());
+  for (const std::vector<uint32_t>& table_slots : {std::vector<uint32_t>{6}, {2, 1, 3}, {1, 5}}) {
+    std::vector<size_t> table_of;  // by slot
+    for (size_t table = 0; table < table_slots.size(); ++table) {
+      table_of.insert(table_of.end(), table_slots[table], table);
+    }
+    KeysByTable by_table(table_slots, **pool);
+    for (const auto& [samples, is_ragged] :
+         {std::pair{0, false}, {0, true}, {1, true}, {40, false}, {40, true}, {20'000, false}}) {
+      SCOPED_TRACE(fmt::format("{} tables, {} samples", table_slots.size(), samples));
+      Batch batch;
+      batch.samples = static_cast<size_t>(samples);
+      batch.slots = 6;
+      batch.offsets = {0};
+      std::vector<std::vector<Key>> keys(table_slots.size());
+      std::vector<std::vector<uint32_t>> offsets(table_slots.size(), {0});
+      for (size_t bag = 0; bag < batch.samples * batch.slots; ++bag) {
+        const size_t table = table_of[bag % 6];
+        for (uint64_t count = is_ragged ? random.Below(3) : 1; count > 0; --count) {
+          batch.keys.push_back(random.Below(1'000'000));
+          keys[table].push_back(batch.keys.back());
+        }
+        batch.offsets.push_back(static_cast<uint32_t>(batch.keys.size()));
+        offsets[table].push_back(static_cast<uint32_t>(keys[table].size()));
+      }
+      by_table.Set(batch);
+      std::vector<Key> scratch;
+      const std::span<const Key> found = by_table.Ordered<Key>(batch.keys, &scratch);
+      ASSERT_EQ(by_table.begins().size(), table_slots.size() + 1);
+      ASSERT_EQ(by_table.has_key_a_bag(), !is_ragged || samples == 0);
+      EXPECT_EQ(by_table.offsets().empty(), by_table.has_key_a_bag());
+      for (size_t table = 0; table < keys.size(); ++table) {
+        const size_t begin = by_table.begins()[table];
+        ASSERT_EQ(by_table.begins()[table + 1] - begin, keys[table].size());
+        EXPECT_TRUE(std::ranges::equal(found.subspan(begin, keys[table].size()), keys[table]));
+        if (by_table.has_key_a_bag()) continue;
+        EXPECT_TRUE(std::ranges::equal(
+            by_table.offsets().subspan(by_table.FirstOffset(table), offsets[table].size()),
+            offsets[table]));
+      }
+      EXPECT_TRUE(by_table.Ordered<Key>({}, &scratch).empty());
+    }
+  }
+}
+
+// As many keys as bags, of which one bag has none.
+TEST(KeysByTable, ABagWithoutAKeyIsSeen) {
+  auto pool = WorkPool::Start("by table", 0);
+  ASSERT_TRUE(pool.ok());
+  Batch batch = BatchOf({5, 6});
+  batch.samples = 1;
+  batch.slots = 2;
+  batch.offsets = {0, 2, 2};
+  const std::vector<uint32_t> table_slots = {1, 1};
+  KeysByTable by_table(table_slots, **pool);
+  by_table.Set(batch);
+  EXPECT_FALSE(by_table.has_key_a_bag());
+  EXPECT_THAT(by_table.begins(), testing::ElementsAre(0, 2, 2));
+  EXPECT_THAT(by_table.offsets(), testing::ElementsAre(0, 2, 0, 0));
 }
 
 TEST(UniqueFinder, KeepsItsMemory) {

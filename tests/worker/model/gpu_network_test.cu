@@ -37,6 +37,7 @@ std::vector<ModelShape> GpuShapes() {
   for (ModelShape& shape : GraphsOfMeans()) shapes.push_back(std::move(shape));
   for (ModelShape& shape : GraphsOfNumbers()) shapes.push_back(std::move(shape));
   for (ModelShape& shape : FreeGraphs()) shapes.push_back(std::move(shape));
+  for (ModelShape& shape : GraphsOfTables()) shapes.push_back(std::move(shape));
   return shapes;
 }
 

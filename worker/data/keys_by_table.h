@@ -1,0 +1,81 @@
+// KeysByTable: what a batch has by key, in the order of the tables instead of the samples: first
+// the keys of the first table's slots, sample after sample, then those of the next table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/thread/work_pool.h"
+#include "worker/data/batch.h"
+
+namespace strata {
+
+// Of one table the order is that of the batch, and nothing is copied. Keeps its memory for the next
+// batch. One thread at a time.
+class KeysByTable {
+ public:
+  // Table t has table_slots[t] of a batch's slots, those after the slots of the tables before.
+  // `threads` help. Both outlive this.
+  KeysByTable(std::span<const uint32_t> table_slots, WorkPool& threads)
+      : table_slots_(table_slots), threads_(threads) {}
+
+  // All below is about this batch, which stays as it is until the next call.
+  void Set(const Batch& batch);
+
+  // Whether each slot of each sample has one key.
+  bool has_key_a_bag() const { return has_key_a_bag_; }
+  // Where the keys of table t begin among those of all tables, and where those of the last one end.
+  const std::vector<size_t>& begins() const { return begins_; }
+  // For each table the offsets of Batch, as if it had the table's slots and keys alone: as many
+  // numbers as it has bags, and one more, from 0 on. Empty where has_key_a_bag.
+  std::span<const uint32_t> offsets() const;
+  // Where those of table t begin.
+  size_t FirstOffset(size_t table) const { return first_slots_[table] * batch_->samples + table; }
+
+  // Numbers by key in that order: by_key itself, or what it puts into `scratch`. by_key may be
+  // empty.
+  template <typename T>
+  std::span<const T> Ordered(std::span<const T> by_key, std::vector<T>* scratch) const;
+
+ private:
+  // Fewer keys are moved faster than threads wake.
+  static constexpr size_t kPieceKeys = size_t{1} << 14;
+
+  void AddOffsets(size_t table);
+  // Of table t, the keys of the samples before this one.
+  size_t KeysBefore(size_t table, size_t sample) const {
+    const size_t bag = sample * table_slots_[table];
+    return has_key_a_bag_ ? bag : offsets_[FirstOffset(table) + bag];
+  }
+
+  const std::span<const uint32_t> table_slots_;
+  WorkPool& threads_;
+  const Batch* batch_ = nullptr;
+  bool has_key_a_bag_ = false;
+  std::vector<size_t> first_slots_;
+  std::vector<size_t> begins_;
+  std::vector<uint32_t> offsets_;  // of several tables
+};
+
+template <typename T>
+std::span<const T> KeysByTable::Ordered(std::span<const T> by_key, std::vector<T>* scratch) const {
+  if (table_slots_.size() == 1 || by_key.empty()) return by_key;
+  scratch->resize(by_key.size());
+  for (size_t table = 0; table < table_slots_.size(); ++table) {
+    const size_t slots = table_slots_[table];
+    T* const out = scratch->data() + begins_[table];
+    threads_.RunPieces(batch_->samples, kPieceKeys / slots + 1, [&](size_t begin, size_t end) {
+      for (size_t sample = begin; sample < end; ++sample) {
+        const size_t bag = sample * batch_->slots + first_slots_[table];
+        T* to = out + KeysBefore(table, sample);
+        const uint32_t last = batch_->offsets[bag + slots];
+        for (uint32_t key = batch_->offsets[bag]; key < last; ++key) *to++ = by_key[key];
+      }
+    });
+  }
+  return *scratch;
+}
+
+}  // namespace strata
