@@ -259,12 +259,6 @@ Status ReadTables(const Settings& settings, JobConfig* job) {
         "data.format = \"{}\" are not: remove it",
         where, settings.Text("data.format")));
   }
-  if (job->device.kind == DeviceKind::kCuda) {
-    return Invalid(
-        fmt::format("{}: [[table]] is for compute.device = \"cpu\": on a GPU a model has one "
-                    "table: use that device, or remove the sections",
-                    where));
-  }
   return Tables(settings, job).Read();
 }
 

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <initializer_list>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -45,6 +47,25 @@ epochs = 3
 model = "model"
 predictions = "predictions.csv"
 )";
+// The same features in tables of several lengths, one of which has a rule of its own.
+constexpr char kTables[] = R"(
+[[table]]
+name = "lefts"
+features = ["left"]
+dim = 6
+[[table]]
+name = "rights"
+features = ["right"]
+dim = 3
+optimizer = "adam"
+learning_rate = 0.01
+)";
+// A kind of model, and the sections that give it tables.
+struct Kind {
+  const char* name;
+  const char* tables = "";
+};
+constexpr Kind kKinds[] = {{"deepfm"}, {"dcn"}, {"wide_deep", kTables}, {"dcn_v2", kTables}};
 constexpr size_t kRows = 500;
 constexpr size_t kTestRows = 300;
 
@@ -58,9 +79,11 @@ class GpuJobTest : public testing::Test {
 
   // Runs a task in a process's session of its own: empty tables, and the folder's files. It ends
   // after `steps_max` steps, like a process that dies between two steps.
-  Result<TaskResult> Run(Task task, const std::vector<std::string>& overrides,
+  Result<TaskResult> Run(Task task, const Kind& kind, std::vector<std::string> overrides,
                          uint64_t steps_max = UINT64_MAX) {
-    Result<JobConfig> job = ParseJob(kJob, folder_.File("job.toml"), overrides);
+    overrides.push_back(fmt::format("model.kind={}", kind.name));
+    Result<JobConfig> job =
+        ParseJob(std::string(kJob) + kind.tables, folder_.File("job.toml"), overrides);
     if (!job.ok()) return job.status();
     uint64_t steps = 0;
     return RunJobAlone(task, *job, {.check = [&] {
@@ -93,11 +116,13 @@ class GpuJobTest : public testing::Test {
 
   // Those of a model that was written into an empty folder.
   std::string ModelBytes(const std::string& model) const {
-    std::string bytes;
-    for (const char* file : {"manifest", "dense-1.bin", "sparse-1.bin", "features-1.bin"}) {
-      bytes += ReadWholeFile(folder_.File(model) + "/" + file);
+    std::map<std::string, std::string> files;
+    for (const auto& file : std::filesystem::directory_iterator(folder_.File(model))) {
+      files[file.path().filename()] = ReadWholeFile(file.path());
     }
-    return bytes;
+    std::string all;
+    for (const auto& [name, bytes] : files) all += name + bytes;
+    return all;
   }
 
   TempFolder folder_;
@@ -105,24 +130,26 @@ class GpuJobTest : public testing::Test {
 
 // Within an epoch rows and dense part are on the GPU, and a step is under way there.
 TEST_F(GpuJobTest, EvaluationsBetweenStepsChangeNoBitAndTheBestModelIsKept) {
-  for (const std::string placement : {"auto", "gpu"}) {
-    SCOPED_TRACE(placement);
+  for (const auto& [kind, placement] : std::initializer_list<std::pair<Kind, std::string>>{
+           {kKinds[0], "auto"}, {kKinds[0], "gpu"}, {kKinds[2], "auto"}, {kKinds[2], "gpu"}}) {
+    const std::string models = fmt::format("{}_{}_", kind.name, placement);
+    SCOPED_TRACE(models);
     const auto train = [&](const std::string& model, std::vector<std::string> more) {
       more.insert(more.end(), {"compute.device=cuda", "sparse.placement=" + placement,
-                               "output.model=" + folder_.File(placement + model)});
-      return Run(Task::kTrain, more);
+                               "output.model=" + folder_.File(models + model)});
+      return Run(Task::kTrain, kind, more);
     };
     ASSERT_TRUE(train("plain", {}).ok());
     const Result<TaskResult> evaluated = train("evaluated", {"train.eval_every_steps=1"});
     ASSERT_TRUE(evaluated.ok()) << evaluated.status().ToString();
-    EXPECT_EQ(ModelBytes(placement + "evaluated"), ModelBytes(placement + "plain"));
+    EXPECT_TRUE(ModelBytes(models + "evaluated") == ModelBytes(models + "plain"));
     const Result<TaskResult> stopped =
         train("best", {"train.eval_every_steps=2", "train.early_stopping=2", "train.epochs=6"});
     ASSERT_TRUE(stopped.ok()) << stopped.status().ToString();
     ASSERT_TRUE(stopped->early_stopping.has_value());
     const Result<TaskResult> of_best =
-        Run(Task::kEvaluate,
-            {"compute.device=cuda", "output.model=" + folder_.File(placement + "best")});
+        Run(Task::kEvaluate, kind,
+            {"compute.device=cuda", "output.model=" + folder_.File(models + "best")});
     ASSERT_TRUE(of_best.ok()) << of_best.status().ToString();
     EXPECT_EQ(of_best->metrics->auc, stopped->metrics->auc);
     EXPECT_DOUBLE_EQ(of_best->metrics->logloss, stopped->metrics->logloss);
@@ -131,23 +158,22 @@ TEST_F(GpuJobTest, EvaluationsBetweenStepsChangeNoBitAndTheBestModelIsKept) {
 }
 
 TEST_F(GpuJobTest, TrainsEvaluatesAndPredictsOneModel) {
-  for (const char* kind : {"deepfm", "dcn"}) {
+  for (const Kind& kind : kKinds) {
     for (const char* placement : {"auto", "gpu"}) {
-      SCOPED_TRACE(fmt::format("{}, placement {}", kind, placement));
-      const std::string of_kind = fmt::format("model.kind={}", kind);
-      const std::vector<std::string> on_gpu = {of_kind, "compute.device=cuda",
+      SCOPED_TRACE(fmt::format("{}, placement {}", kind.name, placement));
+      const std::vector<std::string> on_gpu = {"compute.device=cuda",
                                                fmt::format("sparse.placement={}", placement)};
-      const Result<TaskResult> trained = Run(Task::kTrain, on_gpu);
+      const Result<TaskResult> trained = Run(Task::kTrain, kind, on_gpu);
       ASSERT_TRUE(trained.ok()) << trained.status().ToString();
       EXPECT_EQ(trained->samples, 3 * kRows);
-      const Result<TaskResult> evaluated = Run(Task::kEvaluate, on_gpu);
+      const Result<TaskResult> evaluated = Run(Task::kEvaluate, kind, on_gpu);
       ASSERT_TRUE(evaluated.ok()) << evaluated.status().ToString();
-      ASSERT_TRUE(Run(Task::kPredict, on_gpu).ok());
+      ASSERT_TRUE(Run(Task::kPredict, kind, on_gpu).ok());
       EXPECT_DOUBLE_EQ(evaluated->metrics->logloss, trained->metrics->logloss);
       EXPECT_NEAR(evaluated->metrics->logloss, LogLossByHand(), 1e-5);
       // The file is the model: a machine without a GPU predicts nearly the same from it.
       const std::vector<double> of_gpu = Predictions();
-      ASSERT_TRUE(Run(Task::kPredict, {of_kind, "compute.device=cpu"}).ok());
+      ASSERT_TRUE(Run(Task::kPredict, kind, {"compute.device=cpu"}).ok());
       const std::vector<double> of_cpu = Predictions();
       ASSERT_EQ(of_cpu.size(), kTestRows);
       for (size_t row = 0; row < kTestRows; ++row) {
@@ -157,31 +183,55 @@ TEST_F(GpuJobTest, TrainsEvaluatesAndPredictsOneModel) {
   }
 }
 
-TEST_F(GpuJobTest, EndsWithTheVeryModelOfTheUnbrokenRun) {
-  for (const char* placement : {"auto", "gpu"}) {
-    SCOPED_TRACE(placement);
-    const std::vector<std::string> unbroken = {
-        "compute.device=cuda", fmt::format("sparse.placement={}", placement),
-        fmt::format("output.model={}", folder_.File("unbroken"))};
-    ASSERT_TRUE(Run(Task::kTrain, unbroken).ok());
-    const std::vector<std::string> on_gpu = {
-        unbroken[0], unbroken[1], "checkpoint.every_steps=4",
-        fmt::format("checkpoint.folder={}", folder_.File("checkpoints"))};
-    for (const uint64_t steps : {5, 6}) {
-      EXPECT_EQ(Run(Task::kTrain, on_gpu, steps).status().code(), StatusCode::kCancelled);
+TEST_F(GpuJobTest, TrainsTheModelOfTheCpu) {
+  for (const Kind& kind : kKinds) {
+    SCOPED_TRACE(kind.name);
+    const auto predictions = [&](const std::vector<std::string>& overrides) {
+      EXPECT_TRUE(Run(Task::kTrain, kind, overrides).ok());
+      EXPECT_TRUE(Run(Task::kPredict, kind, overrides).ok());
+      return Predictions();
+    };
+    const std::vector<double> of_cpu = predictions({"compute.device=cpu"});
+    ASSERT_EQ(of_cpu.size(), kTestRows);
+    for (const char* placement : {"auto", "gpu"}) {
+      const std::vector<double> of_gpu =
+          predictions({"compute.device=cuda", "compute.precision=fp32",
+                       fmt::format("sparse.placement={}", placement)});
+      ASSERT_EQ(of_gpu.size(), kTestRows);
+      for (size_t row = 0; row < kTestRows; ++row) {
+        EXPECT_NEAR(of_gpu[row], of_cpu[row], 1e-4) << row << ", placement " << placement;
+      }
     }
-    const Result<TaskResult> resumed = Run(Task::kTrain, on_gpu);
-    ASSERT_TRUE(resumed.ok()) << resumed.status().ToString();
-    EXPECT_TRUE(resumed->resumed_from.has_value());
-    EXPECT_TRUE(ModelBytes("model") == ModelBytes("unbroken"));
-    for (const char* folder : {"checkpoints", "model", "unbroken"}) {
-      std::filesystem::remove_all(folder_.File(folder));
+  }
+}
+
+TEST_F(GpuJobTest, EndsWithTheVeryModelOfTheUnbrokenRun) {
+  for (const Kind& kind : {kKinds[0], kKinds[2]}) {
+    for (const char* placement : {"auto", "gpu"}) {
+      SCOPED_TRACE(fmt::format("{}, placement {}", kind.name, placement));
+      const std::vector<std::string> unbroken = {
+          "compute.device=cuda", fmt::format("sparse.placement={}", placement),
+          fmt::format("output.model={}", folder_.File("unbroken"))};
+      ASSERT_TRUE(Run(Task::kTrain, kind, unbroken).ok());
+      const std::vector<std::string> on_gpu = {
+          unbroken[0], unbroken[1], "checkpoint.every_steps=4",
+          fmt::format("checkpoint.folder={}", folder_.File("checkpoints"))};
+      for (const uint64_t steps : {5, 6}) {
+        EXPECT_EQ(Run(Task::kTrain, kind, on_gpu, steps).status().code(), StatusCode::kCancelled);
+      }
+      const Result<TaskResult> resumed = Run(Task::kTrain, kind, on_gpu);
+      ASSERT_TRUE(resumed.ok()) << resumed.status().ToString();
+      EXPECT_TRUE(resumed->resumed_from.has_value());
+      EXPECT_TRUE(ModelBytes("model") == ModelBytes("unbroken"));
+      for (const char* folder : {"checkpoints", "model", "unbroken"}) {
+        std::filesystem::remove_all(folder_.File(folder));
+      }
     }
   }
 }
 
 TEST_F(GpuJobTest, AGpuThatTheMachineLacksIsAnError) {
-  const Result<TaskResult> absent = Run(Task::kTrain, {"compute.device=cuda:99"});
+  const Result<TaskResult> absent = Run(Task::kTrain, kKinds[0], {"compute.device=cuda:99"});
   ASSERT_FALSE(absent.ok());
   EXPECT_THAT(absent.status().message(), HasSubstr("compute.device"));
   EXPECT_THAT(absent.status().message(), HasSubstr("99"));
