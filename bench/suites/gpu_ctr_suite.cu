@@ -105,7 +105,7 @@ Result<std::vector<Figure>> RunCtr(const CtrCase& of) {
                                                         .dense_optimizer = dense,
                                                         .tables = {table}}));
   std::vector<float> parameters(graph.parameters());
-  std::vector<float> state(StateWidth(dense, parameters.size()));
+  std::vector<float> state(StateWidth(dense, graph.learned_parameters()));
   InitializeParameters(graph, 1, parameters);
   InitialState(dense, state);
   STRATA_TRY(training->SetDense(parameters, state));

@@ -16,15 +16,15 @@ GpuTrainer::GpuTrainer(GpuTrainerOptions options, const LayerGraph& graph, GpuTr
 
 Status GpuTrainer::Start() {
   std::vector<float> dense(graph_.parameters());
-  std::vector<float> state(StateWidth(options_.dense_optimizer, dense.size()));
+  std::vector<float> state(StateWidth(options_.dense_optimizer, graph_.learned_parameters()));
   InitializeParameters(graph_, options_.seed, dense);
   InitialState(options_.dense_optimizer, state);
   return training_.SetDense(dense, state);
 }
 
 Status GpuTrainer::Resume(TrainerState state) {
-  const size_t dense = graph_.parameters();
-  STRATA_TRY(CheckDense(state, dense, StateWidth(options_.dense_optimizer, dense)));
+  STRATA_TRY(CheckDense(state, graph_.parameters(),
+                        StateWidth(options_.dense_optimizer, graph_.learned_parameters())));
   step_ = state.steps + 1;
   epoch_ = state.epoch;
   epoch_steps_ = state.epoch_steps;
@@ -39,7 +39,7 @@ TrainerState GpuTrainer::State() const {
   state.epoch_steps = epoch_steps_;
   state.samples = samples_;
   state.dense.resize(graph_.parameters());
-  state.dense_state.resize(StateWidth(options_.dense_optimizer, state.dense.size()));
+  state.dense_state.resize(StateWidth(options_.dense_optimizer, graph_.learned_parameters()));
   training_.GetDense(state.dense, state.dense_state);
   return state;
 }

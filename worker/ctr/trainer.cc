@@ -18,7 +18,7 @@ Trainer::Trainer(const TrainerOptions& options, Network& network, TableStore& st
       store_(store),
       group_(group),
       dense_(network.graph().parameters()),
-      dense_state_(StateWidth(options.dense_optimizer, dense_.size())),
+      dense_state_(StateWidth(options.dense_optimizer, network.graph().learned_parameters())),
       reduced_(dense_.size() + 3),
       stages_(options.clock),
       finder_(options.threads, options.beside) {
@@ -230,7 +230,8 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   if (!std::isfinite(loss)) return Diverged(loss, *part);
   const float scale = 1.0F / samples;
   Scale(scale, part->gradients);
-  const std::span<float> dense_gradient = std::span(reduced_).first(dense_.size());
+  const size_t learned = network_.graph().learned_parameters();
+  const std::span<float> dense_gradient = std::span(reduced_).first(learned);
   Scale(scale, dense_gradient);
   stages_.End(Stage::kCompute);
   STRATA_TRY(update_.Wait());  // of the step before, which this step's rows have seen
@@ -245,13 +246,16 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   stages_.End(Stage::kOther);
   SubmitUpdate(part, next);
   stages_.End(Stage::kUpdates);
-  ApplyDense({}, options_.dense_optimizer, step_, dense_, dense_state_, dense_gradient,
-             options_.threads);
+  ApplyDense({}, options_.dense_optimizer, step_, std::span(dense_).first(learned), dense_state_,
+             dense_gradient, options_.threads);
+  const auto step_samples = static_cast<uint64_t>(samples);
+  UpdateStatistics(network_.graph(), step_samples, std::span(reduced_).first(dense_.size()),
+                   dense_);
   stages_.End(Stage::kCompute);
 
-  samples_ += static_cast<uint64_t>(samples);
+  samples_ += step_samples;
   *report = {.step = step_,
-             .samples = static_cast<uint64_t>(samples),
+             .samples = step_samples,
              .samples_total = samples_,
              .loss = loss,
              .batch = &part->batch,

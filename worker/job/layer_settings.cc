@@ -21,8 +21,8 @@ constexpr Setting kLayerRows[] = {
      .default_value = "linear",
      .help = "linear, activation, concat, slice, add, multiply, sum_vectors, interaction (dot "
              "products of all pairs of vectors), fm (their sum), cross and low_rank_cross (of x0 "
-             "and x), layer_norm, or wide (single weights of keys and numeric features). "
-             "docs/layers.md has the formulas."},
+             "and x), layer_norm, batch_norm, or wide (single weights of keys and numeric "
+             "features). docs/layers.md has the formulas."},
     {.key = "inputs",
      .type = SettingType::kTextList,
      .default_value = "",

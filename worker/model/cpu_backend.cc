@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/dense/batch_norm.h"
 #include "kernels/dense/cross.h"
 #include "kernels/dense/elementwise.h"
 #include "kernels/dense/fm.h"
@@ -405,6 +406,45 @@ Status CpuBackend::LayerNormBack(size_t samples, const Columns& x,
   strata::LayerNormBack(kCpu, {samples, x.width, x.stride, dy.stride}, All(samples, x),
                         Weights(parameters.scales), kept.all(), All(samples, dy), All(samples, dx),
                         GradientOf(parameters.scales), GradientOf(parameters.biases));
+  return {};
+}
+
+Status CpuBackend::BatchNorm(size_t samples, bool trains, const Columns& x,
+                             const LayerParameters& parameters, Buffer* kept,
+                             const Columns& y) const {
+  kept->Resize(2, x.width);
+  const std::span<float> moments = kept->all();
+  const BatchNormShape shape{samples, x.width, x.stride, y.stride};
+  const std::span<const float> statistics = Weights(parameters.statistics);
+  if (trains) {
+    BatchMoments(kCpu, shape, All(samples, x), statistics, moments,
+                 GradientOf(parameters.statistics), threads_);
+  } else {
+    RunningMoments(kCpu, statistics, moments);
+  }
+  ForPieces(samples, [&](size_t first, size_t count) {
+    BatchNormShape piece = shape;
+    piece.samples = count;
+    strata::BatchNorm(kCpu, piece, All(count, x.At(first)), moments, Weights(parameters.scales),
+                      Weights(parameters.biases), All(count, y.At(first)));
+  });
+  return {};
+}
+
+Status CpuBackend::BatchNormBack(size_t samples, const Columns& x,
+                                 const LayerParameters& parameters, Buffer& kept, const Columns& dy,
+                                 const Columns& dx, bool adds) const {
+  const std::span<float> dscales = GradientOf(parameters.scales);
+  const std::span<float> dbiases = GradientOf(parameters.biases);
+  BatchNormSums(kCpu, {samples, x.width, x.stride, dy.stride}, All(samples, x), kept.all(),
+                All(samples, dy), dscales, dbiases, threads_);
+  if (dx.data == nullptr) return {};
+  STRATA_CHECK(x.stride == dx.stride);  // values and gradients are laid out alike
+  ForPieces(samples, [&](size_t first, size_t count) {
+    strata::BatchNormBack(kCpu, {count, x.width, x.stride, dy.stride}, samples,
+                          All(count, x.At(first)), kept.all(), Weights(parameters.scales), dscales,
+                          dbiases, All(count, dy.At(first)), All(count, dx.At(first)), adds);
+  });
   return {};
 }
 

@@ -143,6 +143,14 @@ class CpuBackend {
   Status LayerNormBack(size_t samples, const Columns& x, const LayerParameters& parameters,
                        Buffer& kept, const Columns& dy, const Columns& dx) const;
 
+  // kept: `moments` of kernels/dense/batch_norm.h. Those of the batch if it `trains`, when the
+  // gradients of the statistics are its `sums`; else those of the statistics.
+  Status BatchNorm(size_t samples, bool trains, const Columns& x, const LayerParameters& parameters,
+                   Buffer* kept, const Columns& y) const;
+  // dx as in LinearBack.
+  Status BatchNormBack(size_t samples, const Columns& x, const LayerParameters& parameters,
+                       Buffer& kept, const Columns& dy, const Columns& dx, bool adds) const;
+
   // Samples that are not in the batch have neither keys nor features.
   void Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const;
   void WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy) const;

@@ -55,6 +55,8 @@ GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGra
     bias_columns_[its.biases.at] = bias_columns_all_;
     bias_columns_all_ += its.biases.count;
   }
+  learned_ = parameters_;
+  for (const GraphLayer& layer : graph_.layers()) place(layer.parameters.statistics, 0);
   host_parameters_.resize(parameters_);
 }
 
@@ -137,12 +139,21 @@ void GpuBackend::Sum(size_t samples, const Columns& x, const Columns& weights,
 }
 
 template <typename Visit>
-void GpuBackend::ForEachRange(const Visit& visit) const {
+void GpuBackend::ForEachLearned(const Visit& visit) const {
   for (const GraphLayer& layer : graph_.layers()) {
     const LayerParameters& its = layer.parameters;
     for (const ParameterRange& range : {its.weights, its.second_weights, its.scales, its.biases}) {
       if (range.count > 0) visit(PlaceOf(range), range);
     }
+  }
+}
+
+template <typename Visit>
+void GpuBackend::ForEachRange(const Visit& visit) const {
+  ForEachLearned(visit);
+  for (const GraphLayer& layer : graph_.layers()) {
+    const ParameterRange& range = layer.parameters.statistics;
+    if (range.count > 0) visit(PlaceOf(range), range);
   }
 }
 
@@ -163,16 +174,16 @@ void GpuBackend::GetParameters(std::span<float> parameters) {
 }
 
 Status GpuBackend::SetState(const OptimizerSpec& optimizer, std::span<const float> state) {
-  const size_t parameters = graph_.parameters();
+  const size_t parameters = graph_.learned_parameters();
   states_ = StateWidth(optimizer, parameters) / parameters;
   STRATA_CHECK(state.size() == states_ * parameters);
-  std::vector<float> all(states_ * parameters_);
+  std::vector<float> all(states_ * learned_);
   // What lies in the gaps is updated, too: by gradients of 0, of numbers that are 0.
   InitialState(optimizer, all);
   for (size_t letter = 0; letter < states_; ++letter) {
-    ForEachRange([&](size_t place, const ParameterRange& range) {
+    ForEachLearned([&](size_t place, const ParameterRange& range) {
       std::ranges::copy(state.subspan(letter * parameters + range.at, range.count),
-                        all.begin() + letter * parameters_ + place);
+                        all.begin() + letter * learned_ + place);
     });
   }
   STRATA_TRY(apply_scratch_.Reserve(GpuApplyDenseScratchBytes()));
@@ -183,21 +194,27 @@ Status GpuBackend::SetState(const OptimizerSpec& optimizer, std::span<const floa
 }
 
 void GpuBackend::GetState(std::span<float> state) {
-  const size_t parameters = graph_.parameters();
-  std::vector<float> all(states_ * parameters_);
+  const size_t parameters = graph_.learned_parameters();
+  std::vector<float> all(states_ * learned_);
   CopyDown(exec_, state_.as<float>(), std::span(all));
   Wait(exec_);
   for (size_t letter = 0; letter < states_; ++letter) {
-    ForEachRange([&](size_t place, const ParameterRange& range) {
-      std::copy_n(all.begin() + letter * parameters_ + place, range.count,
+    ForEachLearned([&](size_t place, const ParameterRange& range) {
+      std::copy_n(all.begin() + letter * learned_ + place, range.count,
                   state.begin() + letter * parameters + range.at);
     });
   }
 }
 
 void GpuBackend::Apply(const OptimizerSpec& optimizer, uint64_t step) {
-  GpuApplyDense(exec_, optimizer, step, parameters_, fp32_parameters_.as<float>(),
-                state_.as<float>(), parameter_gradients_.as<float>(), apply_scratch_.data());
+  GpuApplyDense(exec_, optimizer, step, learned_, fp32_parameters_.as<float>(), state_.as<float>(),
+                parameter_gradients_.as<float>(), apply_scratch_.data());
+  for (const GraphLayer& layer : graph_.layers()) {
+    const ParameterRange& range = layer.parameters.statistics;
+    if (range.count == 0) continue;
+    GpuMoveStatistics(exec_, range.count / 2, samples_, GradientOf(range),
+                      fp32_parameters_.as<float>() + PlaceOf(range));
+  }
   Narrow();
   MustBegin("an update of a click model");
 }
@@ -506,6 +523,34 @@ Status GpuBackend::LayerNormBack(size_t samples, const Columns& x,
   Sum(samples, dy, {}, parameters.biases);
   GpuLayerNormBack(exec_, samples, x, Fp32(parameters.scales), kept.fp32(), dy, dscales, dx);
   Sum(samples, dscales, {}, parameters.scales);
+  return {};
+}
+
+Status GpuBackend::BatchNorm(size_t samples, bool trains, const Columns& x,
+                             const LayerParameters& parameters, Buffer* kept,
+                             const Columns& y) const {
+  STRATA_TRY(Resize(2, x.width, true, kept));
+  const float* const statistics = Fp32(parameters.statistics);
+  if (trains) {
+    GpuBatchMoments(exec_, samples, x, statistics, kept->fp32(), GradientOf(parameters.statistics),
+                    SumScratch());
+  } else {
+    GpuRunningMoments(exec_, x.width, statistics, kept->fp32());
+  }
+  GpuBatchNorm(exec_, samples, x, kept->fp32(), Fp32(parameters.scales), Fp32(parameters.biases),
+               y);
+  return {};
+}
+
+Status GpuBackend::BatchNormBack(size_t samples, const Columns& x,
+                                 const LayerParameters& parameters, const Buffer& kept,
+                                 const Columns& dy, const Columns& dx, bool adds) const {
+  float* const dscales = GradientOf(parameters.scales);
+  float* const dbiases = GradientOf(parameters.biases);
+  GpuBatchNormSums(exec_, samples, x, kept.fp32(), dy, dscales, dbiases, SumScratch());
+  if (dx.data == nullptr) return {};
+  GpuBatchNormBack(exec_, samples, x, kept.fp32(), Fp32(parameters.scales), dscales, dbiases, dy,
+                   dx, adds);
   return {};
 }
 

@@ -53,10 +53,11 @@ class GpuBackend {
   // Parameters of the host, which stay until the next call.
   void SetParameters(std::span<const float> parameters);
   void GetParameters(std::span<float> parameters);
-  // The optimizer's state of such parameters, as SetState brought it and Apply has changed it.
+  // The optimizer's state of those that are learned, as SetState brought it and Apply has changed
+  // it.
   Status SetState(const OptimizerSpec& optimizer, std::span<const float> state);
   void GetState(std::span<float> state);
-  // Updates the parameters by their gradients, at time `step`.
+  // Updates the parameters by their gradients at time `step`, and the statistics by the batch.
   void Apply(const OptimizerSpec& optimizer, uint64_t step);
 
   // What the next pass works on, until another batch is set. The executor's values take this many
@@ -192,6 +193,11 @@ class GpuBackend {
   Status LayerNormBack(size_t samples, const Columns& x, const LayerParameters& parameters,
                        const Buffer& kept, const Columns& dy, const Columns& dx);
 
+  Status BatchNorm(size_t samples, bool trains, const Columns& x, const LayerParameters& parameters,
+                   Buffer* kept, const Columns& y) const;
+  Status BatchNormBack(size_t samples, const Columns& x, const LayerParameters& parameters,
+                       const Buffer& kept, const Columns& dy, const Columns& dx, bool adds) const;
+
   void Wide(size_t samples, const LayerParameters& parameters, const Columns& y) const;
   void WideBack(size_t samples, const LayerParameters& parameters, const Columns& dy);
 
@@ -238,17 +244,20 @@ class GpuBackend {
   size_t bias_columns_all_ = 0;
   DeviceBuffer bias_parts_;
 
-  // Calls visit(place, range) with all parameters.
+  // Calls visit(place, range) with the parameters that are learned, or with all.
+  template <typename Visit>
+  void ForEachLearned(const Visit& visit) const;
   template <typename Visit>
   void ForEachRange(const Visit& visit) const;
 
   std::map<size_t, size_t> places_;  // of a range's first parameter, by its number
-  size_t parameters_ = 0;            // with the gaps
+  size_t learned_ = 0;               // parameters, with the gaps: they come first
+  size_t parameters_ = 0;            // all of them, likewise
   std::vector<float> host_parameters_;
   DeviceBuffer fp32_parameters_;
   DeviceBuffer bf16_parameters_;
   DeviceBuffer parameter_gradients_;
-  DeviceBuffer state_;  // of parameters_ numbers, each letter after the other
+  DeviceBuffer state_;  // of learned_ numbers, each letter after the other
   size_t states_ = 0;   // letters
   DeviceBuffer apply_scratch_;
 

@@ -46,8 +46,9 @@ class GpuNetwork final : public Network {
  private:
   // All but the rows, to the GPU.
   Status Bring(const NetworkInput& input);
-  // Batches are computed as if they had at least `samples_min` samples.
-  Status Forward(const NetworkInput& input, size_t samples_min,
+  // Batches are computed as if they had at least `samples_min` samples. `trains`: as
+  // GraphExecutor::Begin has it.
+  Status Forward(const NetworkInput& input, size_t samples_min, bool trains,
                  const Regularisation& regularisation);
 
   const LayerGraph graph_;
@@ -71,7 +72,7 @@ Status GpuNetwork::Score(const NetworkInput& input, std::span<float> logits) {
   const DeviceScope device(exec_.ordinal);
   is_prepared_ = false;
   // A product's rounding may depend on the number of its rows, so that is always the same.
-  STRATA_TRY(Forward(input, kScoreBatch, {}));
+  STRATA_TRY(Forward(input, kScoreBatch, /*trains=*/false, {}));
   backend_.GetLogits(executor_.Value(graph_.output()), logits);
   batch_.End();
   return {};
@@ -104,7 +105,7 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
     ClearGradients(gradients);
     return 0.0;
   }
-  STRATA_TRY(Forward(input, 0, regularisation));
+  STRATA_TRY(Forward(input, 0, /*trains=*/true, regularisation));
   STRATA_TRY(backend_.SortKeys(input.unique));
   STRATA_TRY(executor_.BeginBackward());
   const GpuColumns logits = executor_.Value(graph_.output());
@@ -119,14 +120,14 @@ Result<double> GpuNetwork::Train(const NetworkInput& input, const Regularisation
   return backend_.GetLoss(logits, gradients.logits);
 }
 
-Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min,
+Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min, bool trains,
                            const Regularisation& regularisation) {
   const Batch& batch = input.batch;
   const size_t samples = std::max(batch.samples, samples_min);
   if (!std::exchange(is_prepared_, false)) STRATA_TRY(Bring(input));
   STRATA_TRY(backend_.SetBatch(batch_, samples));
   STRATA_TRY(backend_.SetRows(input.unique, input.rows));
-  STRATA_TRY(executor_.Begin(samples));
+  STRATA_TRY(executor_.Begin(samples, trains));
   executor_.ClearDense();
   backend_.FillDense(executor_.Value(LayerGraph::kDense));
   backend_.FillEmbeddings(executor_.Value(LayerGraph::kEmbeddings));

@@ -292,7 +292,7 @@ Status LocalGpuTraining::Begin(const Regularisation& regularisation) {
   const GpuBatch& batch = batches_[current_];
   batch.Begin();
   STRATA_TRY(backend_.SetBatch(batch, batch.samples()));
-  STRATA_TRY(executor_.Begin(batch.samples()));
+  STRATA_TRY(executor_.Begin(batch.samples(), /*trains=*/true));
   STRATA_TRY(executor_.BeginBackward());
   if (batch.slots() > 0) STRATA_TRY(ForwardRows());
   const auto run = [&](GpuPass& pass, const std::function<Status()>& enqueue) {

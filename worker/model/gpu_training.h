@@ -42,7 +42,7 @@ class GpuTraining {
                                                    const GpuTrainingOptions& options);
   virtual ~GpuTraining() = default;
 
-  // The dense part and its optimizer's state (StateWidth of it).
+  // The dense part, and the optimizer's state (StateWidth of what is learned of it).
   virtual Status SetDense(std::span<const float> parameters, std::span<const float> state) = 0;
   virtual void GetDense(std::span<float> parameters, std::span<float> state) = 0;
 

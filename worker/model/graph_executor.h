@@ -44,7 +44,8 @@ class GraphExecutor {
         kept_(graph.layers().size()) {}
 
   // Makes room for this many samples. Their inputs are filled next, then come Forward and Backward.
-  Status Begin(size_t samples);
+  // `trains`: layers that depend on a whole batch are those of training, and not of scoring.
+  Status Begin(size_t samples, bool trains);
   size_t samples() const { return samples_; }
   // Features of samples that are made up are zeros.
   void ClearDense() { backend_.Clear(&values_[LayerGraph::kDense]); }
@@ -74,6 +75,16 @@ class GraphExecutor {
     Cover(value, /*overwrites=*/false);
     return In(gradients_, value);
   }
+  // Where the gradient of a layer's input goes.
+  struct GradientTo {
+    Columns dx = {};    // no data: dense features have none
+    bool adds = false;  // else it is to be overwritten
+  };
+  GradientTo GradientOf(uint32_t input) {
+    if (input == LayerGraph::kDense) return {};
+    const bool adds = Cover(input, /*overwrites=*/true);
+    return {Gradient(input), adds};
+  }
   uint64_t DropoutSeed(const GraphLayer& layer, const Regularisation& regularisation) const {
     return Mix64(regularisation.dropout_seed + layer.hidden_number);
   }
@@ -94,6 +105,7 @@ class GraphExecutor {
   const LayerGraph& graph_;
   Backend& backend_;
   size_t samples_ = 0;
+  bool trains_ = false;
   std::vector<Buffer> values_;     // of values that hold their own columns
   std::vector<Buffer> gradients_;  // likewise
   // In a backward pass, of each matrix of gradients: its columns that hold one.
@@ -119,8 +131,9 @@ Status GraphExecutor<Backend>::MakeRoom(std::vector<Buffer>* matrices) {
 }
 
 template <typename Backend>
-Status GraphExecutor<Backend>::Begin(size_t samples) {
+Status GraphExecutor<Backend>::Begin(size_t samples, bool trains) {
   samples_ = samples;
+  trains_ = trains;
   return MakeRoom(&values_);
 }
 
@@ -214,6 +227,8 @@ Status GraphExecutor<Backend>::ForwardLayer(size_t number, const Regularisation&
       return {};
     case LayerKind::kLayerNorm:
       return backend_.LayerNorm(samples_, x(0), parameters, &kept, y);
+    case LayerKind::kBatchNorm:
+      return backend_.BatchNorm(samples_, trains_, x(0), parameters, &kept, y);
   }
   return {};
 }
@@ -339,6 +354,10 @@ Status GraphExecutor<Backend>::BackwardLayer(size_t number, const Regularisation
       return {};
     case LayerKind::kLayerNorm:
       return backend_.LayerNormBack(samples_, x(0), parameters, kept, dy, dx(0));
+    case LayerKind::kBatchNorm: {
+      const GradientTo to = GradientOf(layer.inputs[0]);
+      return backend_.BatchNormBack(samples_, x(0), parameters, kept, dy, to.dx, to.adds);
+    }
   }
   return {};
 }
@@ -349,15 +368,9 @@ Status GraphExecutor<Backend>::BackwardLinear(const GraphLayer& layer,
   const Columns y = Value(layer.output);
   const Columns dy = Gradient(layer.output);
   const float dropout = layer.spec.is_hidden ? regularisation.dropout : 0.0F;
-  const uint32_t input = layer.inputs[0];
-  Columns dx;  // dense features have none
-  bool adds = false;
-  if (input != LayerGraph::kDense) {
-    adds = Cover(input, /*overwrites=*/true);
-    dx = Gradient(input);
-  }
-  return backend_.LinearBack(samples_, Value(input), layer.parameters, layer.spec.activation,
-                             dropout, y, dy, dx, adds);
+  const GradientTo to = GradientOf(layer.inputs[0]);
+  return backend_.LinearBack(samples_, Value(layer.inputs[0]), layer.parameters,
+                             layer.spec.activation, dropout, y, dy, to.dx, to.adds);
 }
 
 }  // namespace strata

@@ -28,9 +28,12 @@ void InitializeParameters(const LayerGraph& graph, uint64_t seed, std::span<floa
     const size_t out = layer.spec.kind == LayerKind::kCross ? 1 : layer.spec.width;
     fill(layer.parameters.weights, in, out);
     fill(layer.parameters.second_weights, out, in);
-    for (size_t i = layer.parameters.scales.at; i < layer.parameters.scales.end(); ++i) {
-      parameters[i] = 1.0F;
-    }
+    const auto fill_ones = [&](size_t begin, size_t end) {
+      std::ranges::fill(parameters.subspan(begin, end - begin), 1.0F);
+    };
+    fill_ones(layer.parameters.scales.at, layer.parameters.scales.end());
+    const ParameterRange& statistics = layer.parameters.statistics;
+    fill_ones(statistics.at + statistics.count / 2, statistics.end());  // variances
   }
 }
 

@@ -37,6 +37,7 @@ constexpr KindFacts kKinds[] = {
     {LayerKind::kSlice, "slice", 1, 1, true},
     {LayerKind::kSumVectors, "sum_vectors", 1, 1},
     {LayerKind::kLayerNorm, "layer_norm", 1, 1},
+    {LayerKind::kBatchNorm, "batch_norm", 1, 1},
 };
 
 const KindFacts& FactsOf(LayerKind kind) {
@@ -107,6 +108,7 @@ Result<LayerGraph> LayerGraph::Make(GraphSpec spec) {
   }
   STRATA_TRY(graph.AddInputs());
   for (const LayerSpec& layer : given.layers) STRATA_TRY(graph.Add(layer));
+  graph.PlaceStatistics();
   if (graph.parameters_ > kParametersMax) {
     return Invalid(
         fmt::format("a network of {} parameters: expected at most {}: name narrower "
@@ -337,6 +339,7 @@ Status LayerGraph::Shape(GraphLayer* layer, GraphValue* output) {
       return {};
     case LayerKind::kActivation:
     case LayerKind::kLayerNorm:
+    case LayerKind::kBatchNorm:
       output->width = width(0);
       output->vectors = values_[layer->inputs[0]].vectors;
       return {};
@@ -420,6 +423,7 @@ void LayerGraph::PlaceParameters(GraphLayer* layer) {
       take(&parameters.weights, spec_.dense_width);
       return;
     case LayerKind::kLayerNorm:
+    case LayerKind::kBatchNorm:
       take(&parameters.scales, in);
       take(&parameters.biases, in);
       return;
@@ -432,6 +436,15 @@ void LayerGraph::PlaceParameters(GraphLayer* layer) {
     case LayerKind::kSlice:
     case LayerKind::kSumVectors:
       return;
+  }
+}
+
+void LayerGraph::PlaceStatistics() {
+  learned_parameters_ = parameters_;
+  for (GraphLayer& layer : layers_) {
+    if (layer.spec.kind != LayerKind::kBatchNorm) continue;
+    layer.parameters.statistics = {parameters_, size_t{2} * WidthOf(layer.output)};
+    parameters_ += layer.parameters.statistics.count;
   }
 }
 

@@ -52,6 +52,10 @@ enum class LayerKind : uint8_t {
   // y = (x - mean) / sqrt(variance + 1e-5) * scales + biases, of the sample's elements (Ba et al.,
   // "Layer Normalization", 2016).
   kLayerNorm,
+  // y = (x - mean) / sqrt(variance + 1e-5) * scales + biases, column by column: in training of the
+  // batch, and else by the running statistics of training (Ioffe and Szegedy, "Batch
+  // Normalization", ICML 2015).
+  kBatchNorm,
 };
 const char* LayerKindName(LayerKind kind);  // "linear", "low_rank_cross", ...
 std::optional<LayerKind> LayerKindOf(std::string_view name);
@@ -118,14 +122,17 @@ struct ParameterRange {
   size_t end() const { return at + count; }
 };
 
-// The parameters of a layer, which lie side by side.
+// The parameters of a layer. Those that training learns lie side by side.
 struct LayerParameters {
   ParameterRange weights;         // W, w, U; kWide: w
   ParameterRange second_weights;  // V
-  ParameterRange scales;          // kLayerNorm
+  ParameterRange scales;          // kLayerNorm, kBatchNorm
   ParameterRange biases;          // kWide: first of the three
+  // kBatchNorm: `statistics` of kernels/dense/batch_norm.h, behind all that training learns. Their
+  // gradients are its `sums`, and no optimizer updates them (UpdateStatistics).
+  ParameterRange statistics;
   size_t count() const {
-    return weights.count + second_weights.count + scales.count + biases.count;
+    return weights.count + second_weights.count + scales.count + biases.count + statistics.count;
   }
 };
 
@@ -170,6 +177,8 @@ class LayerGraph {
   const std::vector<GraphValue>& values() const { return values_; }
   uint32_t output() const { return layers_.back().output; }
   size_t parameters() const { return parameters_; }
+  // How many of them, from the first on, training learns; the others are statistics.
+  size_t learned_parameters() const { return learned_parameters_; }
   uint32_t slots() const { return slots_; }
   // By table, as the spec has them.
   const std::vector<uint32_t>& table_slots() const { return table_slots_; }
@@ -205,6 +214,7 @@ class LayerGraph {
   Status CheckVectors(const GraphLayer& layer) const;
   Status ShapeSlice(const GraphLayer& layer, GraphValue* output) const;
   void PlaceParameters(GraphLayer* layer);
+  void PlaceStatistics();
   void PlaceConcatenated();
   void PlaceSlices();
   void FindLogitParts(const std::vector<uint32_t>& uses);
@@ -218,6 +228,7 @@ class LayerGraph {
   std::vector<GraphLayer> layers_;
   std::vector<GraphValue> values_;
   size_t parameters_ = 0;
+  size_t learned_parameters_ = 0;
   bool has_key_weights_ = false;
   bool has_embeddings_ = false;
 };

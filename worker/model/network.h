@@ -72,8 +72,9 @@ class Network {
   // hold anything. Thread-safe; the memory may outlive the network.
   virtual std::shared_ptr<float[]> TakeMemory(size_t count);
 
-  // The logits of the samples. A sample's logit does not depend, to the bit, on the others in the
-  // batch nor on its place, as long as batches have at most kScoreBatch samples.
+  // The logits of the samples, by the statistics that training kept. A sample's logit does not
+  // depend, to the bit, on the others in the batch nor on its place, as long as batches have at
+  // most kScoreBatch samples.
   static constexpr size_t kScoreBatch = 1024;
   virtual Status Score(const NetworkInput& input, std::span<float> logits) = 0;
 
@@ -82,7 +83,8 @@ class Network {
   virtual Status Prepare(const NetworkInput& /*input*/) { return {}; }
 
   // A training pass: returns the summed loss of the batch, without penalties, and overwrites the
-  // gradients of the loss with penalties, summed over samples, divided by nothing.
+  // gradients of the loss with penalties, summed over samples, divided by nothing. Those of
+  // statistics are sums over samples, too (LayerParameters).
   virtual Result<double> Train(const NetworkInput& input, const Regularisation& regularisation,
                                const NetworkGradients& gradients) = 0;
 
@@ -101,8 +103,13 @@ std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, WorkPool* threads = nu
 Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu, GemmPrecision precision,
                                                 int threads);
 
-// Biases and weights of kWide 0, scales 1, others uniform in +-sqrt(6 / (in + out)) (Glorot and
-// Bengio, AISTATS 2010); a function of the seed alone.
+// Biases and weights of kWide 0, scales 1, running means 0 and variances 1, others uniform in
+// +-sqrt(6 / (in + out)) (Glorot and Bengio, AISTATS 2010); a function of the seed alone.
 void InitializeParameters(const LayerGraph& graph, uint64_t seed, std::span<float> parameters);
+
+// Moves the statistics among the parameters by those of a batch (MoveStatistics of
+// kernels/dense/batch_norm.h). `gradients` are summed over all of its `samples`, and over ranks.
+void UpdateStatistics(const LayerGraph& graph, uint64_t samples, std::span<const float> gradients,
+                      std::span<float> parameters);
 
 }  // namespace strata

@@ -36,10 +36,9 @@ Memory MemoryOf(const JobConfig& job, const LayerGraph& graph) {
   for (uint32_t value = 0; value < graph.values().size(); ++value) {
     if (graph.values()[value].root == value) elements += graph.values()[value].width;
   }
-  const uint64_t parameters = graph.parameters();
-  return {
-      .values = 2 * elements * job.batch_size * sizeof(float),
-      .parameters = (2 * parameters + StateWidth(job.dense_optimizer, parameters)) * sizeof(float)};
+  const uint64_t state = StateWidth(job.dense_optimizer, graph.learned_parameters());
+  return {.values = 2 * elements * job.batch_size * sizeof(float),
+          .parameters = (2 * graph.parameters() + state) * sizeof(float)};
 }
 
 std::string ToJson(const JobConfig& job, const LayerGraph& graph) {

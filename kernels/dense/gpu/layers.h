@@ -107,6 +107,22 @@ void GpuLayerNormBack(const Exec& exec, size_t samples, const GpuColumns& x, con
                       const float* moments, const GpuColumns& dy, const GpuColumns& dscales,
                       const GpuColumns& dx);
 
+// kernels/dense/batch_norm.h: of all samples, and what each function there gets. scratch:
+// GpuSumScratchBytes(x.width).
+void GpuBatchMoments(const Exec& exec, size_t samples, const GpuColumns& x, const float* statistics,
+                     float* moments, float* sums, void* scratch);
+void GpuRunningMoments(const Exec& exec, size_t width, const float* statistics, float* moments);
+void GpuBatchNorm(const Exec& exec, size_t samples, const GpuColumns& x, const float* moments,
+                  const float* scales, const float* biases, const GpuColumns& y);
+void GpuBatchNormSums(const Exec& exec, size_t samples, const GpuColumns& x, const float* moments,
+                      const GpuColumns& dy, float* dscales, float* dbiases, void* scratch);
+// dx is overwritten, unless it `adds`.
+void GpuBatchNormBack(const Exec& exec, size_t samples, const GpuColumns& x, const float* moments,
+                      const float* scales, const float* dscales, const float* dbiases,
+                      const GpuColumns& dy, const GpuColumns& dx, bool adds);
+void GpuMoveStatistics(const Exec& exec, size_t width, size_t samples, const float* sums,
+                       float* statistics);
+
 // dlogits = scale * weight * (sigmoid(logit) - label), and losses = weight * cross entropy.
 void GpuCrossEntropy(const Exec& exec, size_t samples, const GpuColumns& logits,
                      const float* labels, const float* weights, float scale,

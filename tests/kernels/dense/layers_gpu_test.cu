@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/core/narrow.h"
+#include "kernels/dense/batch_norm.h"
 #include "kernels/dense/gpu/layers.h"
 #include "tests/support/device_memory.cuh"
 
@@ -194,6 +195,102 @@ TEST_F(LayersOnGpu, InteractionsBothWays) {
       for (size_t n = 0; n < held.size(); ++n) expected_dx[n] += held[n];
       GpuInteractionBack(exec_, samples, vectors, x.columns(), dy.columns(), added.columns(), true);
       ExpectNear(added.Get(), expected_dx, 3 * Tolerance(type));
+    }
+  }
+}
+
+// The formulas of kernels/dense/batch_norm.h, of all samples.
+TEST_F(LayersOnGpu, ColumnsAreNormalisedByTheirBatch) {
+  std::mt19937_64 random(6);
+  for (const auto& [type, of_y] : {std::pair{GpuElement::kFp32, GpuElement::kFp32},
+                                   {GpuElement::kBf16, GpuElement::kBf16},
+                                   {GpuElement::kBf16, GpuElement::kFp32}}) {
+    for (const auto& [samples, width] : {std::pair{1UL, 3UL}, {700UL, 5UL}, {900UL, 300UL}}) {
+      TestColumns x(samples, width, type, random);
+      TestColumns y(samples, width, of_y, random);
+      TestColumns dy(samples, width, of_y, random);
+      TestColumns dx(samples, width, type, random);
+      const std::vector<double> held = dx.Get();
+      std::vector<float> statistics(2 * width);
+      std::vector<float> parameters(2 * width);
+      for (size_t e = 0; e < width; ++e) {
+        statistics[e] = static_cast<float>(e % 5) * 0.25F - 0.5F;
+        statistics[width + e] = 0.5F + static_cast<float>(e % 3);
+        parameters[e] = 1.5F - static_cast<float>(e % 7) * 0.5F;
+        parameters[width + e] = static_cast<float>(e % 4) - 1;
+      }
+      DeviceArray<float> on_gpu(statistics);
+      DeviceArray<float> scales(parameters);
+      const float* const biases = scales.data() + width;
+      DeviceArray<float> moments(2 * width);
+      DeviceArray<float> sums(2 * width);
+      DeviceArray<float> gradients(2 * width);
+      DeviceArray<std::byte> scratch(GpuSumScratchBytes(width));
+      float* const dbiases = gradients.data() + width;
+      const auto run = [&] {
+        GpuBatchMoments(exec_, samples, x.columns(), on_gpu.data(), moments.data(), sums.data(),
+                        scratch.data());
+        GpuBatchNorm(exec_, samples, x.columns(), moments.data(), scales.data(), biases,
+                     y.columns());
+        GpuBatchNormSums(exec_, samples, x.columns(), moments.data(), dy.columns(),
+                         gradients.data(), dbiases, scratch.data());
+        GpuBatchNormBack(exec_, samples, x.columns(), moments.data(), scales.data(),
+                         gradients.data(), dbiases, dy.columns(), dx.columns(), true);
+      };
+      run();
+      const std::vector<double> all = x.Get();
+      const std::vector<double> slopes = dy.Get();
+      const auto count = static_cast<double>(samples);
+      std::vector<double> expected_y(all.size());
+      std::vector<double> expected_dx = held;
+      std::vector<double> expected_sums(2 * width);
+      std::vector<double> expected_gradients(2 * width);
+      for (size_t e = 0; e < width; ++e) {
+        double mean = 0;
+        for (size_t n = e; n < all.size(); n += width) mean += all[n] / count;
+        double variance = 0;
+        for (size_t n = e; n < all.size(); n += width) {
+          variance += (all[n] - mean) * (all[n] - mean) / count;
+          expected_sums[e] += all[n] - statistics[e];
+          expected_sums[width + e] += (all[n] - statistics[e]) * (all[n] - statistics[e]);
+        }
+        const double scale = 1 / std::sqrt(variance + 1e-5);
+        for (size_t n = e; n < all.size(); n += width) {
+          const double normal = (all[n] - mean) * scale;
+          expected_y[n] = normal * parameters[e] + parameters[width + e];
+          expected_gradients[e] += slopes[n] * normal;
+          expected_gradients[width + e] += slopes[n];
+        }
+        for (size_t n = e; n < all.size(); n += width) {
+          const double normal = (all[n] - mean) * scale;
+          expected_dx[n] += parameters[e] * scale *
+                            (slopes[n] - expected_gradients[width + e] / count -
+                             normal * expected_gradients[e] / count);
+        }
+      }
+      const auto numbers = [&](const DeviceArray<float>& of) {
+        const std::vector<float> got = of.Get();
+        return std::vector<double>(got.begin(), got.begin() + static_cast<ptrdiff_t>(2 * width));
+      };
+      ExpectNear(y.Get(), expected_y, 2 * Tolerance(of_y));
+      ExpectNear(dx.Get(), expected_dx, 2 * Tolerance(type));
+      ExpectNear(numbers(sums), expected_sums, 1e-4);
+      ExpectNear(numbers(gradients), expected_gradients, 1e-4);
+      const std::vector<float> bits[] = {sums.Get(), gradients.Get()};
+      run();
+      EXPECT_EQ(sums.Get(), bits[0]);
+      EXPECT_EQ(gradients.Get(), bits[1]);
+
+      // The same bits as those of the host.
+      GpuMoveStatistics(exec_, width, samples, sums.data(), on_gpu.data());
+      std::vector<float> moved = statistics;
+      MoveStatistics({}, samples, std::span(bits[0]).first(2 * width), moved);
+      EXPECT_EQ(numbers(on_gpu), std::vector<double>(moved.begin(), moved.end()));
+      EXPECT_EQ(moved == statistics, samples == 1);
+      GpuRunningMoments(exec_, width, on_gpu.data(), moments.data());
+      std::vector<float> running(2 * width);
+      RunningMoments({}, moved, running);
+      EXPECT_EQ(numbers(moments), std::vector<double>(running.begin(), running.end()));
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "worker/data/batch.h"
+#include "worker/model/model_shape.h"
 
 namespace strata {
 
@@ -38,6 +39,26 @@ inline std::vector<ClickSample> ClickData(size_t samples, uint64_t seed) {
     sample.label = random.Uniform() < 1 / (1 + std::exp(-logit)) ? 1.0F : 0.0F;
   }
   return data;
+}
+
+// A network for ClickData that normalises dense features and what a layer gives, by batches.
+inline ModelShape NetworkWithBatchNorm() {
+  ModelShape shape;
+  shape.kind = ModelKind::kLayers;
+  shape.embedding_dim = 4;
+  shape.slots = 3;
+  shape.dense_width = 2;
+  shape.layers = {
+      {.name = "features", .kind = LayerKind::kBatchNorm, .inputs = {"dense"}},
+      {.name = "inputs", .kind = LayerKind::kConcat, .inputs = {"embeddings", "features"}},
+      {.name = "hidden", .inputs = {"inputs"}, .width = 16},
+      {.name = "normal", .kind = LayerKind::kBatchNorm, .inputs = {"hidden"}},
+      {.name = "active",
+       .kind = LayerKind::kActivation,
+       .inputs = {"normal"},
+       .activation = Activation::kRelu},
+      {.name = "logit", .inputs = {"active"}, .width = 1}};
+  return shape;
 }
 
 // The label is the XOR of two slots' parities.

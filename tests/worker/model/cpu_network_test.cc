@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/worker/model/free_graphs.h"
 #include "tests/worker/model/reference_graph.h"
 #include "worker/model/model_shape.h"
 #include "worker/model/network.h"
@@ -212,9 +213,10 @@ TEST(CpuNetwork, ThreadsChangeNoBits) {
   shapes[1].cross_layers = shapes[2].cross_layers = 2;
   shapes[2].cross_rank = 4;
   shapes[2].bottom = shapes[3].bottom = {8, 4};
+  shapes.push_back(WithBatchNorm());
   for (const ModelShape& shape : shapes) {
     ASSERT_TRUE(ValidateModelShape(shape).ok());
-    const Example example(shape, 1300, 6);
+    const GraphExample example(GraphOf(shape).spec(), 1300, 6);
     const auto train = [&](WorkPool* threads) {
       const auto network = MakeCpuNetwork(GraphOf(shape), threads);
       std::vector<std::vector<float>> all = {std::vector<float>(example.rows.size()),

@@ -129,6 +129,13 @@ ModelShape WithMean(ModelShape shape) {
   return shape;
 }
 
+// The logit itself, of another number of its own.
+ModelShape WithNormalLogit() {
+  return Shape({{.name = "sum", .kind = Kind::kSumVectors, .inputs = {"embeddings"}},
+                Linear("score", "sum", 1),
+                {.name = "logit", .kind = Kind::kBatchNorm, .inputs = {"score"}}});
+}
+
 // The parts of the logit by layers that otherwise stand within a network.
 ModelShape WithLogitParts() {
   return Shape({Linear("a", "dense", 1),
@@ -146,7 +153,26 @@ ModelShape WithLogitParts() {
 }  // namespace
 
 std::vector<ModelShape> FreeGraphs() {
-  return {WithActivations(), WithSlices(), WithProducts(), WithLayerNorm(), WithLogitParts()};
+  return {WithActivations(), WithSlices(),    WithProducts(),   WithLayerNorm(),
+          WithLogitParts(),  WithBatchNorm(), WithNormalLogit()};
+}
+
+// Of dense features, of vectors, and of a value that another layer takes, too.
+ModelShape WithBatchNorm() {
+  return Shape({{.name = "features", .kind = Kind::kBatchNorm, .inputs = {"dense"}},
+                {.name = "vectors", .kind = Kind::kBatchNorm, .inputs = {"embeddings"}},
+                {.name = "pairs", .kind = Kind::kFm, .inputs = {"vectors"}},
+                {.name = "inputs", .kind = Kind::kConcat, .inputs = {"embeddings", "features"}},
+                Linear("hidden", "inputs", 7),
+                {.name = "normal", .kind = Kind::kBatchNorm, .inputs = {"hidden"}},
+                {.name = "active",
+                 .kind = Kind::kActivation,
+                 .inputs = {"normal"},
+                 .activation = Activation::kTanh},
+                {.name = "rest", .kind = Kind::kAdd, .inputs = {"active", "hidden"}},
+                Linear("deep", "rest", 1),
+                {.name = "wide", .kind = Kind::kWide},
+                {.name = "logit", .kind = Kind::kAdd, .inputs = {"deep", "pairs", "wide"}}});
 }
 
 std::vector<ModelShape> GraphsOfMeans() {

@@ -9,6 +9,8 @@
 namespace strata {
 
 std::vector<ModelShape> FreeGraphs();
+// One of them, whose samples depend on each other in training.
+ModelShape WithBatchNorm();
 // Some whose slots have the mean of their keys' rows, single weights included.
 std::vector<ModelShape> GraphsOfMeans();
 // Some whose labels are numbers: of LossKind::kMse.

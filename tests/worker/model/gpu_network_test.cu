@@ -44,7 +44,8 @@ std::vector<ModelShape> GpuShapes() {
 struct Pass {
   double loss = 0;
   std::vector<float> rows;
-  std::vector<float> parameters;
+  std::vector<float> parameters;  // that are learned
+  std::vector<float> statistics;
   std::vector<float> logits;
 };
 
@@ -58,6 +59,9 @@ Pass TrainOnce(Network* network, const GraphExample& example,
       network->Train(example.input(), regularisation, {pass.rows, pass.parameters, pass.logits});
   EXPECT_TRUE(loss.ok()) << loss.status().ToString();
   if (loss.ok()) pass.loss = *loss;
+  const auto learned = pass.parameters.begin() + static_cast<ptrdiff_t>(example.learned());
+  pass.statistics.assign(learned, pass.parameters.end());
+  pass.parameters.erase(learned, pass.parameters.end());
   return pass;
 }
 
@@ -67,6 +71,8 @@ void ExpectClose(const Pass& found, const Pass& expected, double tolerance) {
   EXPECT_LT(RelativeDistance(found.logits, expected.logits), tolerance);
   EXPECT_LT(RelativeDistance(found.rows, expected.rows), tolerance);
   EXPECT_LT(RelativeDistance(found.parameters, expected.parameters), tolerance);
+  if (expected.statistics.empty()) return;
+  EXPECT_LT(RelativeDistance(found.statistics, expected.statistics), tolerance);
 }
 
 TEST_F(GpuNetwork, LogitsAgreeWithTheFormula) {
@@ -132,6 +138,7 @@ TEST_F(GpuNetwork, PassesRepeatToTheBit) {
       EXPECT_EQ(first.loss, again.loss);
       EXPECT_EQ(first.rows, again.rows) << ModelKindName(shape.kind);
       EXPECT_EQ(first.parameters, again.parameters) << ModelKindName(shape.kind);
+      EXPECT_EQ(first.statistics, again.statistics);
     }
   }
 }

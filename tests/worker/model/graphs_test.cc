@@ -79,14 +79,19 @@ TEST(Graphs, GradientsAgreeWithCentralDifferences) {
                                                {rows, parameters, logits});
     ASSERT_TRUE(loss.ok());
     EXPECT_NEAR(*loss, example.Loss(0), 1e-4 * std::abs(*loss));
-    const auto check = [&](std::vector<float>* numbers, const std::vector<float>& gradients) {
-      for (size_t i = 0; i < numbers->size(); ++i) {
-        const double expected = Slope(&example, &(*numbers)[i], kL2);
+    const auto check = [&](std::span<float> numbers, const std::vector<float>& gradients) {
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        const double expected = Slope(&example, &numbers[i], kL2);
         ASSERT_NEAR(gradients[i], expected, 2e-3 * (1 + std::abs(expected))) << i;
       }
     };
-    check(&example.rows, rows);
-    check(&example.parameters, parameters);
+    check(example.rows, rows);
+    check(std::span(example.parameters).first(example.learned()), parameters);
+    const std::vector<double> sums = example.StatisticSums();
+    ASSERT_EQ(example.learned() + sums.size(), parameters.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      EXPECT_NEAR(parameters[example.learned() + i], sums[i], 1e-5 * (1 + std::abs(sums[i]))) << i;
+    }
   }
 }
 

@@ -11,16 +11,16 @@ using Vector = std::vector<double>;
 // Reads parameters from the first to the last, as layers stand in the graph.
 class Parameters {
  public:
-  explicit Parameters(const std::vector<float>& all) : all_(all) {}
+  Parameters(const std::vector<float>& all, size_t at) : all_(&all), at_(at) {}
   Vector Take(size_t count) {
-    const auto begin = all_.begin() + static_cast<ptrdiff_t>(at_);
+    const auto begin = all_->begin() + static_cast<ptrdiff_t>(at_);
     at_ += count;
     return {begin, begin + static_cast<ptrdiff_t>(count)};
   }
 
  private:
-  const std::vector<float>& all_;
-  size_t at_ = 0;
+  const std::vector<float>* all_;
+  size_t at_;
 };
 
 // x W, with W of x.size() x out.
@@ -169,6 +169,39 @@ Value Normalised(const Value& in, Parameters* next) {
   return out;
 }
 
+// Of all samples. The moments are those of the batch if it `trains`, and else the running ones.
+// `sums` gets what statistics have as gradients.
+std::vector<Value> BatchNormalised(const std::vector<Value>& in, bool trains, Parameters* next,
+                                   Parameters* statistics, Vector* sums) {
+  const size_t width = in[0].x.size();
+  const auto samples = static_cast<double>(in.size());
+  const Vector scales = next->Take(width);
+  const Vector biases = next->Take(width);
+  const Vector running_means = statistics->Take(width);
+  const Vector running_variances = statistics->Take(width);
+  Vector square_sums(width);
+  std::vector<Value> out = in;
+  for (size_t e = 0; e < width; ++e) {
+    double mean = 0;
+    for (const Value& of : in) mean += of.x[e] / samples;
+    double variance = 0;
+    for (const Value& of : in) {
+      variance += std::pow(of.x[e] - mean, 2) / samples;
+      square_sums[e] += std::pow(of.x[e] - running_means[e], 2);
+    }
+    sums->push_back((mean - running_means[e]) * samples);
+    if (!trains) {
+      mean = running_means[e];
+      variance = running_variances[e];
+    }
+    for (Value& of : out) {
+      of.x[e] = (of.x[e] - mean) / std::sqrt(variance + 1e-5) * scales[e] + biases[e];
+    }
+  }
+  sums->insert(sums->end(), square_sums.begin(), square_sums.end());
+  return out;
+}
+
 Value Compute(const LayerSpec& layer, const std::vector<Value>& in, Parameters* next) {
   switch (layer.kind) {
     case LayerKind::kLinear:
@@ -195,7 +228,8 @@ Value Compute(const LayerSpec& layer, const std::vector<Value>& in, Parameters* 
       return SumOfVectors(in[0]);
     case LayerKind::kLayerNorm:
       return Normalised(in[0], next);
-    case LayerKind::kWide:  // of keys and dense features, not of layers
+    case LayerKind::kWide:       // of keys and dense features, not of layers
+    case LayerKind::kBatchNorm:  // of all samples
       break;
   }
   return {};
@@ -235,7 +269,15 @@ GraphExample::GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, boo
   for (float& value : rows) value = uniform(random);
   parameters.resize(graph->parameters());
   for (float& value : parameters) value = uniform(random) / 2;
+  for (const GraphLayer& layer : graph->layers()) {
+    const ParameterRange& range = layer.parameters.statistics;
+    for (size_t i = range.at + range.count / 2; i < range.end(); ++i) {
+      parameters[i] = std::abs(parameters[i]) + 0.25F;  // a variance
+    }
+  }
 }
+
+size_t GraphExample::learned() const { return LayerGraph::Make(spec)->learned_parameters(); }
 
 bool GraphExample::has_key_weights() const {
   return std::ranges::any_of(spec.layers,
@@ -294,27 +336,44 @@ double GraphExample::Wide(size_t sample, const Vector& biased) const {
   return sum;
 }
 
-double GraphExample::Logit(size_t sample) const {
-  Parameters next(parameters);
-  const float* const features = batch.dense.data() + sample * spec.dense_width;
-  std::map<std::string, Value> values = {
-      {kDenseInput, {Vector(features, features + spec.dense_width)}},
-      {kEmbeddingsInput, {Embeddings(sample), batch.slots}}};
-  size_t column = 0;
-  for (const GraphTable& table : spec.tables) {
-    const Vector& all = values[kEmbeddingsInput].x;
-    const auto begin = all.begin() + static_cast<ptrdiff_t>(column);
-    column += size_t{table.slots} * table.dim;
-    values[table.name] = {{begin, all.begin() + static_cast<ptrdiff_t>(column)}, table.slots};
+GraphExample::Computed GraphExample::ComputeAll(bool trains) const {
+  Parameters next(parameters, 0);
+  Parameters statistics(parameters, learned());
+  using OfSamples = std::vector<Value>;
+  std::map<std::string, OfSamples> values;
+  for (size_t i = 0; i < batch.samples; ++i) {
+    const float* const features = batch.dense.data() + i * spec.dense_width;
+    values[kDenseInput].push_back({Vector(features, features + spec.dense_width)});
+    const Vector all = Embeddings(i);
+    values[kEmbeddingsInput].push_back({all, batch.slots});
+    auto begin = all.begin();
+    for (const GraphTable& table : spec.tables) {
+      const auto end = begin + static_cast<ptrdiff_t>(size_t{table.slots} * table.dim);
+      if (!table.name.empty()) values[table.name].push_back({{begin, end}, table.slots});
+      begin = end;
+    }
   }
+  Computed computed;
   for (const LayerSpec& layer : spec.layers) {
-    std::vector<Value> in;
-    for (const std::string& name : layer.inputs) in.push_back(values.at(name));
-    values[layer.name] = layer.kind == LayerKind::kWide
-                             ? Value{{Wide(sample, next.Take(1 + spec.dense_width))}}
-                             : Compute(layer, in, &next);
+    if (layer.kind == LayerKind::kBatchNorm) {
+      values[layer.name] =
+          BatchNormalised(values.at(layer.inputs[0]), trains, &next, &statistics, &computed.sums);
+      continue;
+    }
+    const Parameters first = next;
+    OfSamples out;
+    for (size_t i = 0; i < batch.samples; ++i) {
+      next = first;
+      std::vector<Value> in;
+      for (const std::string& name : layer.inputs) in.push_back(values.at(name)[i]);
+      out.push_back(layer.kind == LayerKind::kWide
+                        ? Value{{Wide(i, next.Take(1 + spec.dense_width))}}
+                        : Compute(layer, in, &next));
+    }
+    values[layer.name] = std::move(out);
   }
-  return values.at(spec.layers.back().name).x.at(0);
+  for (const Value& of : values.at(spec.layers.back().name)) computed.logits.push_back(of.x.at(0));
+  return computed;
 }
 
 // Rows count once for each appearance; weights once for each sample, and biases not at all.
@@ -342,8 +401,9 @@ double GraphExample::Penalty(double l2) const {
 
 double GraphExample::Loss(double l2) const {
   double loss = Penalty(l2);
+  const Vector logits = ComputeAll(/*trains=*/true).logits;
   for (size_t i = 0; i < batch.samples; ++i) {
-    const double z = Logit(i);
+    const double z = logits[i];
     const double y = batch.labels[i];
     if (spec.loss == LossKind::kMse) {
       loss += batch.weights[i] * (z - y) * (z - y);

@@ -1,5 +1,5 @@
-// A graph of layers in double precision, sample by sample, by the formulas of layer_graph.h alone:
-// what networks are compared with.
+// A graph of layers in double precision, by the formulas of layer_graph.h alone: what networks are
+// compared with.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +26,20 @@ struct GraphExample {
   GraphExample(GraphSpec spec_in, size_t samples, uint64_t seed, bool weighted = false);
 
   NetworkInput input() const { return {batch, unique, rows, parameters}; }
-  double Logit(size_t sample) const;
-  // The sum over samples, with penalties of l2 (Regularisation).
+  // As it is scored.
+  double Logit(size_t sample) const { return ComputeAll(/*trains=*/false).logits[sample]; }
+  // In training: the sum over samples, with penalties of l2 (Regularisation).
   double Loss(double l2) const;
+  // What training gives as the gradients of statistics, which come after those of `learned`.
+  std::vector<double> StatisticSums() const { return ComputeAll(/*trains=*/true).sums; }
+  size_t learned() const;
 
  private:
+  struct Computed {
+    std::vector<double> logits;  // of each sample
+    std::vector<double> sums;    // StatisticSums
+  };
+  Computed ComputeAll(bool trains) const;
   // By what the row of a key of the slot is multiplied.
   double KeyWeight(size_t bag, uint32_t key) const;
   std::vector<double> Embeddings(size_t sample) const;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <initializer_list>
@@ -60,12 +61,28 @@ dim = 3
 optimizer = "adam"
 learning_rate = 0.01
 )";
-// A kind of model, and the sections that give it tables.
+// The layers of a network of its own.
+constexpr char kLayers[] = R"([[layer]]
+name = "normal"
+type = "batch_norm"
+inputs = ["embeddings"]
+[[layer]]
+name = "hidden"
+inputs = ["normal"]
+widths = [8]
+activation = "relu"
+[[layer]]
+name = "logit"
+inputs = ["hidden"]
+widths = [1]
+)";
+// A kind of model, and the sections of its tables or layers.
 struct Kind {
   const char* name;
-  const char* tables = "";
+  const char* sections = "";
 };
-constexpr Kind kKinds[] = {{"deepfm"}, {"dcn"}, {"wide_deep", kTables}, {"dcn_v2", kTables}};
+constexpr Kind kKinds[] = {
+    {"deepfm"}, {"dcn"}, {"wide_deep", kTables}, {"dcn_v2", kTables}, {"layers", kLayers}};
 constexpr size_t kRows = 500;
 constexpr size_t kTestRows = 300;
 
@@ -83,7 +100,7 @@ class GpuJobTest : public testing::Test {
                          uint64_t steps_max = UINT64_MAX) {
     overrides.push_back(fmt::format("model.kind={}", kind.name));
     Result<JobConfig> job =
-        ParseJob(std::string(kJob) + kind.tables, folder_.File("job.toml"), overrides);
+        ParseJob(std::string(kJob) + kind.sections, folder_.File("job.toml"), overrides);
     if (!job.ok()) return job.status();
     uint64_t steps = 0;
     return RunJobAlone(task, *job, {.check = [&] {
@@ -206,7 +223,7 @@ TEST_F(GpuJobTest, TrainsTheModelOfTheCpu) {
 }
 
 TEST_F(GpuJobTest, EndsWithTheVeryModelOfTheUnbrokenRun) {
-  for (const Kind& kind : {kKinds[0], kKinds[2]}) {
+  for (const Kind& kind : {kKinds[0], kKinds[2], kKinds[4]}) {
     for (const char* placement : {"auto", "gpu"}) {
       SCOPED_TRACE(fmt::format("{}, placement {}", kind.name, placement));
       const std::vector<std::string> unbroken = {

@@ -101,6 +101,69 @@ TEST_F(LayersJob, AFixedKindIsItsLayers) {
   }
 }
 
+// Statistics of training are saved with the model, and go on from a checkpoint.
+TEST_F(LayersJob, BatchNormIsScoredByWhatTrainingKept) {
+  const std::string layers = R"([[layer]]
+name = "features"
+type = "batch_norm"
+inputs = ["dense"]
+[[layer]]
+name = "inputs"
+type = "concat"
+inputs = ["embeddings", "features"]
+[[layer]]
+name = "hidden"
+inputs = ["inputs"]
+widths = [6]
+[[layer]]
+name = "normal"
+type = "batch_norm"
+inputs = ["hidden"]
+[[layer]]
+name = "active"
+type = "activation"
+inputs = ["normal"]
+activation = "relu"
+[[layer]]
+name = "logit"
+inputs = ["active"]
+widths = [1]
+)";
+  const std::vector<std::string> overrides = {"model.kind=layers", "model.dropout=0"};
+  const auto job = Job(overrides, layers);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  const LayerGraph graph = GraphOf(JobModelShape(*job, job->data.features).value());
+  EXPECT_THAT(graph.ToText(), HasSubstr("normal           batch_norm             6           24"));
+  EXPECT_THAT(GraphSections(*job, graph), HasSubstr("type = \"batch_norm\"\ninputs"));
+
+  const auto trained = RunJobAlone(Task::kTrain, *job);
+  ASSERT_TRUE(trained.ok()) << trained.status().ToString();
+  const auto evaluated = RunJobAlone(Task::kEvaluate, *job);
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status().ToString();
+  EXPECT_EQ(evaluated->metrics->logloss, trained->metrics->logloss);
+  const auto unbroken = LoadModel(RealDisk(), folder_.File("model"));
+  ASSERT_TRUE(unbroken.ok()) << unbroken.status().ToString();
+  ASSERT_EQ(unbroken->model.dense.size(), graph.parameters());
+  // Uniform in [0, 1): after 12 steps 0.28 of the beginning is left.
+  const ParameterRange& statistics = graph.layers()[0].parameters.statistics;
+  EXPECT_NEAR(unbroken->model.dense[statistics.at], 0.72 * 0.5, 0.03);
+  EXPECT_NEAR(unbroken->model.dense[statistics.end() - 1], 0.28 + 0.72 / 12, 0.03);
+
+  std::vector<std::string> resumed = overrides;
+  resumed.insert(resumed.end(),
+                 {"checkpoint.every_steps=4", "checkpoint.folder=" + folder_.File("checkpoints")});
+  const auto again = Job(resumed, layers);
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  int steps = 0;
+  const auto dies = [&] { return ++steps == 7 ? Cancelled("dead") : Status::Ok(); };
+  EXPECT_EQ(RunJobAlone(Task::kTrain, *again, {.check = dies}).status().code(),
+            StatusCode::kCancelled);
+  const auto last = RunJobAlone(Task::kTrain, *again);
+  ASSERT_TRUE(last.ok()) << last.status().ToString();
+  EXPECT_TRUE(last->resumed_from.has_value());
+  EXPECT_EQ(LoadModel(RealDisk(), folder_.File("model"))->model.dense, unbroken->model.dense);
+}
+
 TEST_F(LayersJob, AModelOfOtherLayersIsRefused) {
   const auto layers = [](int width) {
     return fmt::format(
