@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <span>
 
+#include "base/hash.h"
 #include "kernels/dense/matmul.h"
 #include "strata/exec.h"
+#include "strata/host_device.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -39,6 +41,11 @@ struct RowShape {
   size_t stride = 0;
   size_t first = 0;  // number of the first row
 };
+
+// The seed of a layer, by its number among those whose units are dropped and the seed of the pass.
+STRATA_HD uint64_t DropoutSeed(uint64_t pass_seed, uint32_t number) {
+  return Mix64(pass_seed + number);
+}
 
 // Drops hidden units while training (N. Srivastava et al., JMLR 2014): each y becomes 0 with
 // probability `share` and is divided by 1 - share otherwise. Which ones is a function of `seed` and

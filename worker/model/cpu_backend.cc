@@ -224,11 +224,11 @@ Status CpuBackend::LinearBack(size_t samples, const Columns& x, const LayerParam
   return {};
 }
 
-void CpuBackend::Dropout(size_t samples, float share, uint64_t seed, const Columns& y) const {
+void CpuBackend::Dropout(size_t samples, float share, uint32_t number, const Columns& y) const {
   ForPieces(samples, [&](size_t first, size_t count) {
     RowShape rows = Rows(count, y);
     rows.first = first;
-    DropoutForward(kCpu, rows, share, seed, All(count, y.At(first)));
+    DropoutForward(kCpu, rows, share, DropoutSeed(seed_, number), All(count, y.At(first)));
   });
 }
 

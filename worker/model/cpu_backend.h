@@ -54,6 +54,9 @@ class CpuBackend {
   // meanwhile.
   void Set(const LayerGraph& graph, const NetworkInput& input, const NetworkGradients* gradients);
 
+  // Of the next passes: Regularisation::dropout_seed.
+  void SetSeed(uint64_t seed) { seed_ = seed; }
+
   // The vectors of the slots' keys, weighted and summed, of the samples of the batch.
   void Pool(const Columns& embeddings) const;
   // Adds the embeddings' gradient to the rows'.
@@ -100,7 +103,8 @@ class CpuBackend {
   Status LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
                     Activation activation, float dropout, const Columns& y, const Columns& dy,
                     const Columns& dx, bool adds);
-  void Dropout(size_t samples, float share, uint64_t seed, const Columns& y) const;
+  // DropoutSeed (kernels/dense/linear.h) of the pass's seed, which SetSeed has set, and the number.
+  void Dropout(size_t samples, float share, uint32_t number, const Columns& y) const;
 
   void Interaction(size_t samples, uint32_t vectors, const Columns& x, const Columns& y) const;
   // dx is added to if `adds`, else overwritten.
@@ -181,6 +185,7 @@ class CpuBackend {
   const LayerGraph* graph_ = nullptr;
   const NetworkInput* input_ = nullptr;
   const NetworkGradients* gradients_ = nullptr;
+  uint64_t seed_ = 0;
   std::span<const float> key_weights_;  // NetworkKeyWeights
   std::vector<float> combined_;
   MatMul matmul_;

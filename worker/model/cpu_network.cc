@@ -71,6 +71,7 @@ Status CpuNetwork::Forward(const NetworkInput& input, const NetworkGradients* gr
   CheckInput(graph_, input);
   const size_t samples = std::max(input.batch.samples, samples_min);
   backend_.Set(graph_, input, gradients);
+  backend_.SetSeed(regularisation.dropout_seed);
   STRATA_TRY(executor_.Begin(samples, /*trains=*/gradients != nullptr));
   FillInputs(input, samples);
   return executor_.Forward(regularisation);

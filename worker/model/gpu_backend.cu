@@ -51,6 +51,7 @@ GpuBackend::GpuBackend(const Exec& exec, GemmPrecision precision, const LayerGra
     place(its.second_weights, 0);
     place(its.scales, 0);
     place(its.biases, 0);
+    if (layer.spec.is_hidden) ++hidden_layers_;
     if (layer.spec.kind != LayerKind::kLinear) continue;
     bias_columns_[its.biases.at] = bias_columns_all_;
     bias_columns_all_ += its.biases.count;
@@ -71,6 +72,7 @@ Status GpuBackend::Make() {
   for (DeviceBuffer& scratch : sum_scratches_) {
     STRATA_TRY(scratch.Reserve(GpuSumScratchBytes(widest)));
   }
+  STRATA_TRY(seeds_.ReserveFor<uint64_t>(std::max<size_t>(hidden_layers_, 1)));
   STRATA_TRY(bias_parts_.Reserve(GpuSumScratchBytes(std::max<size_t>(bias_columns_all_, 1))));
   STRATA_TRY(fp32_parameters_.ReserveFor<float>(parameters_));
   STRATA_TRY(parameter_gradients_.ReserveFor<float>(parameters_));

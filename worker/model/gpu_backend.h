@@ -72,6 +72,10 @@ class GpuBackend {
   void SetPooled(std::vector<PooledRows> pooled) { pooled_ = std::move(pooled); }
 
   void FillDense(const Columns& dense);
+  // Regularisation::dropout_seed. Launches of Dropout find it on the GPU: they are the same in each
+  // pass.
+  void SetSeed(uint64_t seed) { GpuSetSeeds(exec_, seed, hidden_layers_, seeds_.as<uint64_t>()); }
+
   // From rows of the host.
   void FillEmbeddings(const Columns& embeddings);
 
@@ -134,8 +138,8 @@ class GpuBackend {
   Status LinearBack(size_t samples, const Columns& x, const LayerParameters& parameters,
                     Activation activation, float dropout, const Columns& y, const Columns& dy,
                     const Columns& dx, bool adds);
-  void Dropout(size_t samples, float share, uint64_t seed, const Columns& y) const {
-    GpuDropout(exec_, samples, share, seed, y);
+  void Dropout(size_t samples, float share, uint32_t number, const Columns& y) const {
+    GpuDropout(exec_, samples, share, seeds_.as<uint64_t>() + number, y);
   }
 
   void Interaction(size_t samples, uint32_t vectors, const Columns& x, const Columns& y) const {
@@ -273,6 +277,8 @@ class GpuBackend {
   DeviceBuffer sort_scratch_;
   const GpuBatch* given_ = nullptr;
   DeviceBuffer losses_;
+  size_t hidden_layers_ = 0;
+  DeviceBuffer seeds_;  // of theirs, in a pass with dropout
   // A double in pinned memory, as the GPU copies to it.
   const std::shared_ptr<float[]> host_loss_ = PinnedPool::Make()->Take(2);
   Columns dense_;

@@ -127,6 +127,7 @@ Status GpuNetwork::Forward(const NetworkInput& input, size_t samples_min, bool t
   if (!std::exchange(is_prepared_, false)) STRATA_TRY(Bring(input));
   STRATA_TRY(backend_.SetBatch(batch_, samples));
   STRATA_TRY(backend_.SetRows(input.unique, input.rows));
+  if (regularisation.dropout > 0) backend_.SetSeed(regularisation.dropout_seed);
   STRATA_TRY(executor_.Begin(samples, trains));
   executor_.ClearDense();
   backend_.FillDense(executor_.Value(LayerGraph::kDense));

@@ -23,6 +23,7 @@ class GpuPass {
     const void* dense = nullptr;
     const void* labels = nullptr;
     const void* weights = nullptr;
+    float dropout = 0;  // share
 
     auto operator<=>(const Key&) const = default;
   };

@@ -295,13 +295,14 @@ Status LocalGpuTraining::Begin(const Regularisation& regularisation) {
   STRATA_TRY(executor_.Begin(batch.samples(), /*trains=*/true));
   STRATA_TRY(executor_.BeginBackward());
   if (batch.slots() > 0) STRATA_TRY(ForwardRows());
+  if (regularisation.dropout > 0) backend_.SetSeed(regularisation.dropout_seed);
   const auto run = [&](GpuPass& pass, const std::function<Status()>& enqueue) {
-    if (regularisation.dropout > 0) return enqueue();  // it has a new seed each step
     return pass.Run({.moves = backend_.moves(),
                      .samples = batch.samples(),
                      .dense = batch.dense(),
                      .labels = batch.labels(),
-                     .weights = batch.weights()},
+                     .weights = batch.weights(),
+                     .dropout = regularisation.dropout},
                     enqueue);
   };
   STRATA_TRY(run(forward_, [&] { return RunForward(regularisation); }));

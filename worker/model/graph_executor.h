@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
 #include "strata/status.h"
 #include "worker/model/layer_graph.h"
 #include "worker/model/network.h"
@@ -84,9 +83,6 @@ class GraphExecutor {
     if (input == LayerGraph::kDense) return {};
     const bool adds = Cover(input, /*overwrites=*/true);
     return {Gradient(input), adds};
-  }
-  uint64_t DropoutSeed(const GraphLayer& layer, const Regularisation& regularisation) const {
-    return Mix64(regularisation.dropout_seed + layer.hidden_number);
   }
   // Whether a layer is short, and reads what is there before all layers: it runs beside others.
   static bool IsBeside(const GraphLayer& layer) {
@@ -240,7 +236,7 @@ Status GraphExecutor<Backend>::ForwardLinear(const GraphLayer& layer,
   STRATA_TRY(backend_.Linear(samples_, Value(layer.inputs[0]), layer.parameters,
                              layer.spec.activation, y));
   if (layer.spec.is_hidden && regularisation.dropout > 0) {
-    backend_.Dropout(samples_, regularisation.dropout, DropoutSeed(layer, regularisation), y);
+    backend_.Dropout(samples_, regularisation.dropout, layer.hidden_number, y);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include "kernels/dense/gpu/column_sums.cuh"
 #include "kernels/dense/gpu/launch.cuh"
 #include "kernels/dense/gpu/layers.h"
+#include "kernels/dense/linear.h"
 
 namespace strata {
 namespace {
@@ -89,10 +90,18 @@ struct Drop {
   ColumnsOf<T> y;
   float scale;
   uint64_t dropped_below;
-  uint64_t seed;
+  const uint64_t* seed;
   __device__ void operator()(size_t i, size_t e) const {
-    const uint64_t random = Mix64(seed ^ Mix64(i * y.width + e)) >> 32;
+    const uint64_t random = Mix64(*seed ^ Mix64(i * y.width + e)) >> 32;
     y.Set(i, e, random < dropped_below ? 0.0F : y.Get(i, e) * scale);
+  }
+};
+
+struct SeedOfLayer {
+  uint64_t pass_seed;
+  uint64_t* seeds;
+  __device__ void operator()(size_t /*one*/, size_t number) const {
+    seeds[number] = DropoutSeed(pass_seed, static_cast<uint32_t>(number));
   }
 };
 
@@ -240,12 +249,17 @@ void GpuAddToEach(const Exec& exec, size_t samples, const GpuColumns& from,
   });
 }
 
-void GpuDropout(const Exec& exec, size_t samples, float share, uint64_t seed, const GpuColumns& y) {
+void GpuSetSeeds(const Exec& exec, uint64_t pass_seed, size_t layers, uint64_t* seeds) {
+  RunForEachElement(exec, SeedOfLayer{pass_seed, seeds}, 1, layers);
+}
+
+void GpuDropout(const Exec& exec, size_t samples, float share, const uint64_t* seed,
+                const GpuColumns& y) {
   WithElement(y.type, [&](auto element) {
     using T = typename decltype(element)::type;
     const auto below = static_cast<uint64_t>(double{share} * 0x1p32);
-    RunForEachElement(exec, Drop<T>{ColumnsOf<T>(y), 1.0F / (1.0F - share), below, seed}, samples,
-                      y.width);
+    const Drop<T> drop{ColumnsOf<T>(y), 1.0F / (1.0F - share), below, seed};
+    RunForEachElement(exec, drop, samples, y.width);
   });
 }
 

@@ -33,8 +33,12 @@ size_t GpuSumScratchBytes(size_t width);
 void GpuSumColumns(const Exec& exec, size_t samples, const GpuColumns& x, const GpuColumns& weights,
                    float* out, void* scratch);
 
-// Drops units as DropoutForward does (kernels/dense/linear.h).
-void GpuDropout(const Exec& exec, size_t samples, float share, uint64_t seed, const GpuColumns& y);
+// seeds[n] = DropoutSeed(pass_seed, n) of as many layers (kernels/dense/linear.h).
+void GpuSetSeeds(const Exec& exec, uint64_t pass_seed, size_t layers, uint64_t* seeds);
+// Drops units as DropoutForward does. The seed lies on the GPU, so that a recorded launch takes the
+// one that is there each time.
+void GpuDropout(const Exec& exec, size_t samples, float share, const uint64_t* seed,
+                const GpuColumns& y);
 // dy becomes 0 where relu and y is not above 0, and else dy * scale; sums[e] = the sum of dy[i][e]
 // over samples after that.
 void GpuReluBack(const Exec& exec, size_t samples, bool relu, float scale, const GpuColumns& y,
