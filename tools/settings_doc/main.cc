@@ -53,6 +53,17 @@ bounds are those of [gbdt] in job.toml, above.
 | --- | --- | --- | --- |
 )";
 
+constexpr const char* kCalcHead =
+    R"(## CatBoost's calc
+
+What `strata-worker --task=predict model_file=FILE input_path=FILE` takes, each as key=value on the
+command line: the options of `catboost calc`, with underscores. `--task=convert` takes `model_file`
+and `output_path`. [catboost.md](catboost.md) says more.
+
+| key | default | meaning |
+| --- | --- | --- |
+)";
+
 std::string WithTicks(std::string_view names) {
   std::string text;
   while (!names.empty()) {
@@ -93,6 +104,21 @@ std::string TrainConfMarkdown() {
   return text + "\n";
 }
 
+std::string CalcMarkdown() {
+  std::string text = kCalcHead;
+  const strata::SettingsTable& table = strata::CalcSettingsTable();
+  for (const strata::Setting& row : table.settings) {
+    const std::string value =
+        row.default_value.empty() ? "" : fmt::format("`{}`", row.default_value);
+    text += fmt::format("| `{}` | {} | {} |\n", row.key, value, Escaped(row.help));
+  }
+  text += "\nRefused by name:\n\n| key | why |\n| --- | --- |\n";
+  for (const strata::RefusedKey& row : table.refused) {
+    text += fmt::format("| `{}` | {} |\n", row.key, row.why);
+  }
+  return text + "\n";
+}
+
 std::string JobDefault(std::string_view section, std::string_view name) {
   const std::string key = fmt::format("{}.{}", section, name);
   const auto& rows = strata::JobSettingsTable().settings;
@@ -123,7 +149,8 @@ std::string OptimizersMarkdown() {
 
 int main() {
   return strata::ExitCode(strata::PrintStdout(
-      "{}{}\n{}\n{}{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
+      "{}{}\n{}\n{}{}{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
       strata::SettingsMarkdown(strata::JobSettingsTable()), OptimizersMarkdown(),
-      TrainConfMarkdown(), strata::SettingsMarkdown(strata::WorkerSettingsTable())));
+      TrainConfMarkdown(), CalcMarkdown(),
+      strata::SettingsMarkdown(strata::WorkerSettingsTable())));
 }

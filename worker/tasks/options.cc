@@ -88,6 +88,25 @@ Status CheckTreeFlags(const Settings& worker) {
   return {};
 }
 
+// What a model of CatBoost takes from elsewhere.
+Status CheckCalcFlags(const Settings& worker, bool in_cluster) {
+  for (const char* flag : {"job", "lightgbm_conf"}) {
+    if (worker.Text(flag).empty()) continue;
+    return Invalid(fmt::format("--{} and model_file exclude each other: give one", flag));
+  }
+  if (worker.Bool("print_graph")) {
+    return Invalid("--print-graph is for models of layers: trees have none");
+  }
+  if (worker.IsSet("threads")) {
+    return Invalid(fmt::format("{} has no effect on a model of CatBoost: set thread_count",
+                               worker.Origin("threads")));
+  }
+  if (!in_cluster) return {};
+  return Invalid(
+      "a model of CatBoost predicts in one process: remove --config and the other flags "
+      "of a cluster");
+}
+
 Task ParseTask(const std::string& name) {
   for (const Task task : {Task::kEvaluate, Task::kPredict}) {
     if (name == TaskName(task)) return task;
@@ -98,18 +117,20 @@ Task ParseTask(const std::string& name) {
 Status PrintHelp() {
   const std::array<const SettingsTable*, 2> tables = {&WorkerSettingsTable(),
                                                       &ClusterSettingsTable()};
-  return WriteStdout(
-      HelpText("strata-worker --job=FILE [--config=FILE] [flags] "
-               "[section.key=value ...]\n"
-               "       strata-worker --lightgbm-conf=FILE [flags] [key=value ...]\n"
-               "       strata-worker config=FILE [flags] [key=value ...]",
-               "Trains, evaluates or applies the model of a job file. With --config, "
-               "or with --servers and --rendezvous, it is one worker of a cluster, "
-               "whose servers hold the tables; without, everything happens in this "
-               "process. section.key=value overrides a key of the job file. "
-               "docs/configuration.md lists the keys of job files and of a "
-               "train.conf.",
-               kProgramWorker, tables));
+  return WriteStdout(HelpText(
+      "strata-worker --job=FILE [--config=FILE] [flags] "
+      "[section.key=value ...]\n"
+      "       strata-worker --lightgbm-conf=FILE [flags] [key=value ...]\n"
+      "       strata-worker config=FILE [flags] [key=value ...]\n"
+      "       strata-worker --task=predict model_file=FILE input_path=FILE [key=value ...]",
+      "Trains, evaluates or applies the model of a job file. With --config, "
+      "or with --servers and --rendezvous, it is one worker of a cluster, "
+      "whose servers hold the tables; without, everything happens in this "
+      "process. section.key=value overrides a key of the job file. "
+      "model_file names a model of CatBoost, which predicts as its calc does. "
+      "docs/configuration.md lists the keys of job files, of a "
+      "train.conf and of CatBoost's calc.",
+      kProgramWorker, tables));
 }
 
 // LightGBM's own way to name the train.conf; what is left are overrides. "": it is not there.
@@ -179,6 +200,9 @@ Status CheckOutputs(Disk& disk, const WorkerOptions& options) {
   // It is written to before anything else is looked at.
   std::vector<NamedFile> read = options.files;
   if (options.trees.has_value()) read.push_back({"data", options.trees->data.path});
+  if (options.calc.has_value()) {
+    read.insert(read.end(), options.calc->inputs.begin(), options.calc->inputs.end());
+  }
   for (const NamedFile& file : read) {
     if (options.log_file.empty() || file.name == "log.file" || file.path.empty()) continue;
     if (!disk.Replaces(options.log_file, file.path)) continue;
@@ -194,6 +218,7 @@ Status CheckOutputs(Disk& disk, const WorkerOptions& options) {
 }  // namespace
 
 bool WritesToStandardOutput(const WorkerOptions& options) {
+  if (options.calc.has_value()) return IsStandardOutput(options.calc->output_path);
   if (options.trees.has_value()) return WritesToStandardOutput(*options.trees);
   return options.task == Task::kPredict && IsStandardOutput(options.job.predictions_path);
 }
@@ -234,8 +259,13 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     return std::optional<WorkerOptions>();
   }
   std::vector<std::string> overrides = line.positional;
-  STRATA_ASSIGN(const std::string conf, FindConf(worker, &overrides));
   WorkerOptions options;
+  std::string conf;
+  if (NameCatBoostModel(overrides)) {
+    STRATA_ASSIGN(options.calc, ParseCalcOptions(overrides, worker.Text("task")));
+  } else {
+    STRATA_ASSIGN(conf, FindConf(worker, &overrides));
+  }
   options.task = ParseTask(worker.Text("task"));
   options.json = worker.Bool("json");
   options.print_graph = worker.Bool("print_graph");
@@ -247,6 +277,12 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   const bool in_cluster =
       cluster.IsSet("config") || !config.machines.machines.empty() || config.rendezvous.has_value();
   options.http_port = in_cluster || cluster.IsSet("http.port") ? config.http_port : -1;
+  if (options.calc.has_value()) {
+    STRATA_TRY(CheckCalcFlags(worker, in_cluster));
+    options.files = FilesOf(worker, cluster, conf, options);
+    STRATA_TRY(CheckOutputs(disk, options));
+    return std::optional<WorkerOptions>(std::move(options));
+  }
   if (in_cluster) options.cluster = config;
   if (!conf.empty()) {
     STRATA_TRY(CheckTreeFlags(worker));

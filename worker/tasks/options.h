@@ -14,6 +14,7 @@
 #include "strata/status.h"
 #include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/job/job.h"
+#include "worker/tasks/catboost/calc_options.h"
 
 namespace strata {
 
@@ -23,7 +24,8 @@ const char* TaskName(Task task);  // "train", "evaluate", "predict"
 struct WorkerOptions {
   // Of --lightgbm_conf or config=FILE, or of a job of kind "gbdt".
   std::optional<TreeParameters> trees;
-  JobConfig job;  // of --job
+  JobConfig job;                    // of --job
+  std::optional<CalcOptions> calc;  // of model_file=FILE, a model of CatBoost
   Task task = Task::kTrain;
   bool json = false;
   bool print_graph = false;  // and do nothing else

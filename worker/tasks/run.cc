@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "strata/key_order.h"
+#include "worker/tasks/catboost/run_calc.h"
 #include "worker/tasks/job_network.h"
 #include "worker/tasks/options.h"
 #include "worker/tasks/print_graph.h"
@@ -116,7 +117,9 @@ int RunWorker(int argc, char** argv) {
     const Status printed = PrintGraph(RealDisk(), options);
     return printed.ok() ? 0 : FailWorker(printed);
   }
-  const Status status = options.trees.has_value() ? RunTrees(options) : CtrRun(options).Run();
+  const Status status = options.calc.has_value()    ? RunCalc(options)
+                        : options.trees.has_value() ? RunTrees(options)
+                                                    : CtrRun(options).Run();
   if (!status.ok()) return FailWorker(status);
   FlushLog();
   return 0;

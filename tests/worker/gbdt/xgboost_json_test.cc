@@ -293,7 +293,7 @@ TEST(XgboostJson, BadFilesSayWhereAndWhy) {
   const std::string good = OneSplit(1);
   const Damage damages[] = {
       {"{\"learner\"", "{\"learner\",", "expected JSON, found"},
-      {"\"learner\":", "\"teacher\":", "model: : 'learner' is missing"},
+      {"\"learner\":", "\"teacher\":", "model: 'learner' is missing"},
       {"\"trees\":[", "\"trees\":[7,", "tree_info: expected an array of 2, found an array of 1"},
       {"[1,-1,-1]", "[0,-1,-1]", "trees[0]: node 0 has two parents"},
       {"[1,-1,-1]", "[2,-1,-1]", "trees[0]: node 2 has two parents"},

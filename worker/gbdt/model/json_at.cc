@@ -48,19 +48,22 @@ Result<nlohmann::json> ParseJson(std::string_view text, const std::string& name,
 }
 
 Status JsonAt::Wrong(const std::string& what) const {
-  return Corrupt(fmt::format("{}: {}", where_, what));
+  return Corrupt(fmt::format("{}{}{}", where_, where_.ends_with(' ') ? "" : ": ", what));
+}
+
+Status JsonAt::Expected(const std::string& what) const {
+  return Wrong(fmt::format("expected {}, found {}", what, Shown(*value_)));
 }
 
 Result<JsonAt> JsonAt::At(const char* key) const {
-  if (!value_->is_object())
-    return Wrong(fmt::format("expected an object, found {}", Shown(*value_)));
+  if (!value_->is_object()) return Expected("an object");
   const auto found = value_->find(key);
   if (found == value_->end()) return Wrong(fmt::format("'{}' is missing", key));
   return JsonAt(*found, fmt::format("{}{}{}", where_, where_.ends_with(' ') ? "" : ".", key));
 }
 
 Result<std::vector<JsonAt>> JsonAt::Items() const {
-  if (!value_->is_array()) return Wrong(fmt::format("expected an array, found {}", Shown(*value_)));
+  if (!value_->is_array()) return Expected("an array");
   std::vector<JsonAt> items;
   for (size_t i = 0; i < value_->size(); ++i) {
     items.emplace_back((*value_)[i], fmt::format("{}[{}]", where_, i));
@@ -69,8 +72,13 @@ Result<std::vector<JsonAt>> JsonAt::Items() const {
 }
 
 Result<std::string> JsonAt::Text() const {
-  if (!value_->is_string()) return Wrong(fmt::format("expected a text, found {}", Shown(*value_)));
+  if (!value_->is_string()) return Expected("a text");
   return value_->get<std::string>();
+}
+
+Result<bool> JsonAt::Bool() const {
+  if (!value_->is_boolean()) return Expected("true or false");
+  return value_->get<bool>();
 }
 
 Result<double> JsonAt::Number() const {
@@ -81,7 +89,7 @@ Result<double> JsonAt::Number() const {
     const std::string* const text = value_->get_ptr<const std::string*>();
     const char* const end = text == nullptr ? nullptr : text->data() + text->size();
     if (text == nullptr || std::from_chars(text->data(), end, number).ptr != end || text->empty()) {
-      return Wrong(fmt::format("expected a number, found {}", Shown(*value_)));
+      return Expected("a number");
     }
   }
   if (std::isfinite(number)) return number;
@@ -99,7 +107,7 @@ Result<int64_t> JsonAt::Whole(int64_t min, int64_t max) const {
 
 Status JsonAt::CheckList(size_t count) const {
   if (value_->is_array() && value_->size() == count) return {};
-  return Wrong(fmt::format("expected an array of {}, found {}", count, Shown(*value_)));
+  return Expected(fmt::format("an array of {}", count));
 }
 
 Result<std::vector<int64_t>> JsonAt::WholeList(size_t count, int64_t min, int64_t max) const {
@@ -121,7 +129,13 @@ Result<std::vector<int64_t>> JsonAt::WholeList(size_t count, int64_t min, int64_
 
 Result<std::vector<double>> JsonAt::NumberList(size_t count) const {
   STRATA_TRY(CheckList(count));
+  return NumberList();
+}
+
+Result<std::vector<double>> JsonAt::NumberList() const {
+  if (!value_->is_array()) return Expected("an array");
   std::vector<double> list;
+  list.reserve(value_->size());
   for (const nlohmann::json& item : *value_) {
     if (!item.is_number() || !std::isfinite(item.get<double>())) {
       return Wrong(fmt::format("expected numbers, found {} at place {}", Shown(item), list.size()));

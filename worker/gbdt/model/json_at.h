@@ -23,12 +23,16 @@ class JsonAt {
       : value_(&value), where_(std::move(where)) {}
 
   const std::string& where() const { return where_; }
+  const nlohmann::json& value() const { return *value_; }
   bool Has(const char* key) const { return value_->is_object() && value_->contains(key); }
+  // Whether it is an object with such a member, and that is not null.
+  bool Holds(const char* key) const { return Has(key) && !value_->find(key)->is_null(); }
   // The member of an object.
   Result<JsonAt> At(const char* key) const;
   // The items of an array.
   Result<std::vector<JsonAt>> Items() const;
   Result<std::string> Text() const;
+  Result<bool> Bool() const;
   // A number, or a text that spells one.
   Result<double> Number() const;
   // The same, whole and in [min, max].
@@ -36,7 +40,11 @@ class JsonAt {
   // An array of whole numbers in [min, max], true and false as 1 and 0; `count` of them.
   Result<std::vector<int64_t>> WholeList(size_t count, int64_t min, int64_t max) const;
   Result<std::vector<double>> NumberList(size_t count) const;
+  // Any number of numbers.
+  Result<std::vector<double>> NumberList() const;
   Status Wrong(const std::string& what) const;
+  // The same, with what is there: "expected WHAT, found 7".
+  Status Expected(const std::string& what) const;
 
  private:
   Status CheckList(size_t count) const;

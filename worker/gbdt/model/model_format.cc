@@ -65,6 +65,12 @@ Result<TreeModel> ReadModelFile(Disk& disk, const std::string& path) {
     STRATA_TRY(CheckIsText(*file, path, "a model as text"));
     return ReadLightGbmText(text, path);
   }
+  if (text.find("\"features_info\"") != std::string::npos) {
+    return Invalid(fmt::format(
+        "{}: a model of CatBoost, which predicts by its own options: strata-worker --task=predict "
+        "model_file={} input_path=FILE (docs/catboost.md)",
+        path, path));
+  }
   // UBJSON begins as JSON does, but goes on with the type of a length.
   if (first + 1 < text.size() && (text[first + 1] == 'L' || text[first + 1] == '$')) {
     return Invalid(fmt::format(

@@ -1,0 +1,94 @@
+// strata-worker with a model of CatBoost, as a person runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/process/worker/run_worker.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kGolden = STRATA_SOURCE_DIR "/tests/golden/catboost/";
+
+TEST(CatBoostProcess, PredictsIntoAFileAndOntoStandardOutput) {
+  const TempFolder folder;
+  const std::string out = folder.File("out.tsv");
+  std::vector<std::string> words = {"--task=predict", "model_file=" + kGolden + "types.json",
+                                    "input_path=" + kGolden + "rows.tsv",
+                                    "column_description=" + kGolden + "rows.cd"};
+  const auto run = [&words](const std::vector<std::string>& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return RunWorker(all);
+  };
+  const ProcessResult table = run({"output_path=" + out});
+  ASSERT_EQ(table.end, ProcessEnd{}) << table.errors;
+  EXPECT_THAT(table.output, HasSubstr("rows          40\n"));
+  EXPECT_THAT(table.output, HasSubstr("written       " + out + "\n"));
+  const ProcessResult streamed = run({"output_path=-"});
+  ASSERT_EQ(streamed.end, ProcessEnd{}) << streamed.errors;
+  EXPECT_EQ(streamed.output, ReadWholeFile(out));
+  EXPECT_THAT(streamed.errors, HasSubstr("rows          40\n"));
+  const ProcessResult object = run({"--json", "output_path=" + out});
+  ASSERT_EQ(object.end, ProcessEnd{}) << object.errors;
+  const nlohmann::json result = nlohmann::json::parse(object.output);
+  EXPECT_EQ(result["task"], "predict");
+  EXPECT_EQ(result["rows"], 40);
+  // Rows of standard input.
+  words[2] = "input_path=-";
+  words.push_back("output_path=-");
+  const ProcessResult piped =
+      RunProcess(ProgramPath("strata-worker"),
+                 {.arguments = words, .input = ReadWholeFile(kGolden + "rows.tsv")});
+  ASSERT_EQ(piped.end, ProcessEnd{}) << piped.errors;
+  EXPECT_EQ(piped.output, streamed.output);
+}
+
+TEST(CatBoostProcess, ConvertsAModel) {
+  const TempFolder folder;
+  const ProcessResult run = RunWorker({"--task=convert", "model_file=" + kGolden + "lossguide.json",
+                                       "output_path=" + folder.File("m.json")});
+  ASSERT_EQ(run.end, ProcessEnd{}) << run.errors;
+  EXPECT_TRUE(nlohmann::json::parse(ReadWholeFile(folder.File("m.json"))).contains("trees"));
+}
+
+TEST(CatBoostProcess, WrongCommandLinesEndWithExitCode2AndSayWhy) {
+  const std::string model = "model_file=" + kGolden + "numbers.json";
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"--task=evaluate", model}, "expected --task=predict or --task=convert"},
+      {{"--task=predict", model}, "input_path is missing"},
+      {{"--task=predict", model, "input_path=x", "--job=job.toml"},
+       "--job and model_file exclude each other"},
+      {{"--task=predict", model, "input_path=x", "--threads=2"},
+       "--threads has no effect on a model of CatBoost: set thread_count"},
+      {{"--task=predict", model, "input_path=x", "--servers=localhost:1"},
+       "predicts in one process"},
+      {{"--task=predict", model, "input_path=x", "output_path=-", "--json"},
+       "exclude each other: name a file"},
+      {{"--task=predict", "input_path=x"}, "--job is missing"}};
+  for (const auto& [words, error] : cases) {
+    const ProcessResult run = RunWorker(words);
+    EXPECT_EQ(run.end, ProcessEnd{.code = 2}) << error << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr(error));
+  }
+}
+
+// Who gives it in LightGBM's words is told how to.
+TEST(CatBoostProcess, ATrainConfNamesTheWayForCatBoostsModels) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("conf"), "task = predict\ndata = " + kGolden +
+                                          "rows.tsv\ninput_model = " + kGolden + "numbers.json\n");
+  const ProcessResult run = RunWorker({"config=" + folder.File("conf")});
+  EXPECT_NE(run.end, ProcessEnd{});
+  EXPECT_THAT(run.errors, HasSubstr("a model of CatBoost, which predicts by its own options"));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,38 @@
+// CatBoostRows: the features of some rows that a model of CatBoost reads, column by column.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "worker/gbdt/catboost/catboost_model.h"
+
+namespace strata {
+
+class CatBoostRows {
+ public:
+  // All numbers and categories are 0. Features are known by their places in the model's lists.
+  CatBoostRows(const CatBoostModel& model, size_t rows)
+      : rows_(rows),
+        numbers_(model.numbers.size() * rows),
+        categories_(model.categories.size() * rows) {}
+
+  size_t rows() const { return rows_; }
+  // Of each row; a missing number is NaN, and a category the hash of its text.
+  std::span<float> Number(size_t feature) { return {&numbers_[feature * rows_], rows_}; }
+  std::span<const float> Number(size_t feature) const {
+    return {&numbers_[feature * rows_], rows_};
+  }
+  std::span<uint32_t> Category(size_t feature) { return {&categories_[feature * rows_], rows_}; }
+  std::span<const uint32_t> Category(size_t feature) const {
+    return {&categories_[feature * rows_], rows_};
+  }
+
+ private:
+  size_t rows_;
+  std::vector<float> numbers_;
+  std::vector<uint32_t> categories_;
+};
+
+}  // namespace strata

@@ -1,0 +1,191 @@
+#include "worker/gbdt/catboost/pool_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/human_text.h"
+
+namespace strata {
+namespace {
+
+constexpr std::pair<std::string_view, PoolColumnKind> kColumnKinds[] = {
+    {"Num", PoolColumnKind::kNumber},          {"Categ", PoolColumnKind::kCategory},
+    {"Label", PoolColumnKind::kIgnored},       {"Target", PoolColumnKind::kIgnored},
+    {"Auxiliary", PoolColumnKind::kIgnored},   {"SampleId", PoolColumnKind::kSampleId},
+    {"DocId", PoolColumnKind::kSampleId},      {"Weight", PoolColumnKind::kIgnored},
+    {"GroupId", PoolColumnKind::kIgnored},     {"QueryId", PoolColumnKind::kIgnored},
+    {"GroupWeight", PoolColumnKind::kIgnored}, {"SubgroupId", PoolColumnKind::kIgnored},
+    {"Timestamp", PoolColumnKind::kIgnored}};
+
+std::vector<std::string_view> FieldsOf(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const size_t end = line.find('\t');
+    fields.push_back(line.substr(0, end));
+    if (end == line.npos) return fields;
+    line.remove_prefix(end + 1);
+  }
+}
+
+Result<PoolColumnKind> KindOf(std::string_view type, const std::string& where) {
+  for (const auto& [name, kind] : kColumnKinds) {
+    if (name == type) return kind;
+  }
+  return Invalid(
+      fmt::format("{}: expected Num, Categ, Label, Auxiliary, SampleId, Weight, GroupId, "
+                  "GroupWeight, SubgroupId "
+                  "or Timestamp, found the type '{}', which is not supported",
+                  where, ShownBytes(type)));
+}
+
+bool IsFeature(const PoolColumn& column) {
+  return column.kind == PoolColumnKind::kNumber || column.kind == PoolColumnKind::kCategory;
+}
+
+// A feature that the model uses.
+struct UsedFeature {
+  std::string name;  // empty: nobody gave one
+  size_t flat = 0;
+  PoolColumnKind kind = PoolColumnKind::kNumber;
+  size_t place = 0;
+};
+
+std::vector<UsedFeature> UsedFeatures(const CatBoostModel& model) {
+  std::vector<UsedFeature> used;
+  for (size_t f = 0; f < model.numbers.size(); ++f) {
+    const CatBoostNumber& number = model.numbers[f];
+    if (number.borders.empty()) continue;
+    used.push_back({number.id, number.flat_index, PoolColumnKind::kNumber, f});
+  }
+  std::set<size_t> in_keys;
+  for (const CtrTable& table : model.tables) {
+    in_keys.insert(table.projection.categories.begin(), table.projection.categories.end());
+  }
+  for (size_t c = 0; c < model.categories.size(); ++c) {
+    const CatBoostCategory& category = model.categories[c];
+    if (category.values.empty() && !in_keys.contains(c)) continue;
+    used.push_back({category.id, category.flat_index, PoolColumnKind::kCategory, c});
+  }
+  return used;
+}
+
+// Where each feature's column is, by name; empty: names do not tell.
+std::vector<size_t> PlacesByName(const std::vector<UsedFeature>& used,
+                                 const std::vector<PoolColumn>& columns) {
+  std::map<std::string, size_t> at;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (!IsFeature(columns[c])) continue;
+    if (columns[c].name.empty() || !at.emplace(columns[c].name, c).second) return {};
+  }
+  std::set<std::string> seen;
+  std::vector<size_t> places;
+  for (const UsedFeature& feature : used) {
+    const auto found = at.find(feature.name);
+    if (found == at.end() || !seen.insert(feature.name).second) return {};
+    places.push_back(found->second);
+  }
+  return places;
+}
+
+std::string Shown(const UsedFeature& feature) {
+  return feature.name.empty() ? fmt::format("feature {}", feature.flat)
+                              : fmt::format("feature {} ('{}')", feature.flat, feature.name);
+}
+
+Result<std::vector<size_t>> PlacesByOrder(const std::vector<UsedFeature>& used,
+                                          const std::vector<PoolColumn>& columns,
+                                          const std::string& name) {
+  std::vector<size_t> features;  // columns
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (IsFeature(columns[c])) features.push_back(c);
+  }
+  std::vector<size_t> places;
+  for (const UsedFeature& feature : used) {
+    if (feature.flat >= features.size()) {
+      return Invalid(
+          fmt::format("{}: the model uses {}, counted from 0: expected at least {} features, found "
+                      "{}; a column "
+                      "description says which columns are features",
+                      name, Shown(feature), feature.flat + 1, features.size()));
+    }
+    const size_t column = features[feature.flat];
+    const std::string& found = columns[column].name;
+    if (!found.empty() && !feature.name.empty() && found != feature.name) {
+      return Invalid(fmt::format("{}: column {}: expected {} of the model, found '{}'", name,
+                                 column, Shown(feature), ShownBytes(found)));
+    }
+    places.push_back(column);
+  }
+  return places;
+}
+
+}  // namespace
+
+Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
+                                                       const std::string& name, size_t count) {
+  std::vector<PoolColumn> columns(count);
+  std::set<size_t> seen;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    const std::string where = fmt::format("{}:{}", name, number);
+    const std::vector<std::string_view> fields = FieldsOf(line);
+    if (fields.size() != 2 && fields.size() != 3) {
+      return Invalid(
+          fmt::format("{}: expected 'place<tab>type' or 'place<tab>type<tab>name', found {}", where,
+                      Counted(fields.size(), "field")));
+    }
+    size_t place = 0;
+    const char* const last = fields[0].data() + fields[0].size();
+    const auto [stop, error] = std::from_chars(fields[0].data(), last, place);
+    if (error != std::errc() || stop != last || place >= count) {
+      return Invalid(fmt::format("{}: expected the place of a column, from 0 to {}, found '{}'",
+                                 where, count - 1, ShownBytes(fields[0])));
+    }
+    if (!seen.insert(place).second) {
+      return Invalid(fmt::format("{}: column {} stands there twice", where, place));
+    }
+    STRATA_ASSIGN(columns[place].kind, KindOf(fields[1], where));
+    if (fields.size() == 3) columns[place].name = fields[2];
+  }
+  return columns;
+}
+
+std::vector<PoolColumn> DefaultColumns(size_t count) {
+  std::vector<PoolColumn> columns(count);
+  if (count > 0) columns[0].kind = PoolColumnKind::kIgnored;
+  return columns;
+}
+
+Result<std::vector<ModelColumn>> MatchColumns(const CatBoostModel& model,
+                                              const std::vector<PoolColumn>& columns,
+                                              const std::string& name) {
+  const std::vector<UsedFeature> used = UsedFeatures(model);
+  std::vector<size_t> places = PlacesByName(used, columns);
+  if (places.empty()) {
+    STRATA_ASSIGN(places, PlacesByOrder(used, columns, name));
+  }
+  std::vector<ModelColumn> found(columns.size());
+  for (size_t i = 0; i < used.size(); ++i) {
+    const size_t column = places[i];
+    if (columns[column].kind != used[i].kind) {
+      return Invalid(fmt::format(
+          "{}: column {}: {} of the model is {}: expected the type {} in the column description",
+          name, column, Shown(used[i]),
+          used[i].kind == PoolColumnKind::kNumber ? "a number" : "categorical",
+          used[i].kind == PoolColumnKind::kNumber ? "Num" : "Categ"));
+    }
+    found[column] = {.is_read = true, .feature = used[i].place};
+  }
+  return found;
+}
+
+}  // namespace strata

@@ -1,0 +1,51 @@
+// The columns of a file of rows, as CatBoost's column description says what they are, and which
+// feature of a model each of them is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/status.h"
+#include "worker/gbdt/catboost/catboost_model.h"
+
+namespace strata {
+
+enum class PoolColumnKind : uint8_t {
+  kNumber,
+  kCategory,
+  kSampleId,
+  kIgnored,  // labels, weights, groups and the like, which prediction does not read
+};
+
+struct PoolColumn {
+  PoolColumnKind kind = PoolColumnKind::kNumber;
+  std::string name;  // of a feature; empty: none is known
+};
+
+// Of a column description, whose lines are "place<tab>type[<tab>name]": the columns of rows with
+// `count` fields. What has no line is Num. `name` stands in messages. kInvalid: name:line, expected
+// and found; also for types that prediction would have to take into account (Baseline, Text, ...).
+Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
+                                                       const std::string& name, size_t count);
+
+// Without a column description: a label, then numbers.
+std::vector<PoolColumn> DefaultColumns(size_t count);
+
+// What a column is to a model.
+struct ModelColumn {
+  bool is_read = false;
+  size_t feature = 0;  // place in the model's numbers, or categories
+};
+
+// By name where names of the model's features and of the columns are all different and all of the
+// former are there; else by place among the features, where names that both have must be the same.
+// Only what the model's splits and keys use is read. kInvalid: a feature that is not there, or is
+// of the other kind; `name` is that of the rows.
+Result<std::vector<ModelColumn>> MatchColumns(const CatBoostModel& model,
+                                              const std::vector<PoolColumn>& columns,
+                                              const std::string& name);
+
+}  // namespace strata

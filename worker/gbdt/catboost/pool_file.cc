@@ -1,0 +1,170 @@
+#include "worker/gbdt/catboost/pool_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cfloat>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/file/text_file.h"
+#include "base/human_text.h"
+#include "worker/data/line_reader.h"
+#include "worker/gbdt/catboost/category_hash.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kDescriptionBytesMax = 64 << 20;
+
+// CatBoost's list.
+constexpr std::string_view kMissingTexts[] = {
+    "",     "-",    "NA",   "Na",       "na",     "nan",     "NaN",     "NAN",
+    "#NA",  "N/A",  "n/a",  "#N/A",     "-NaN",   "-nan",    "NULL",    "null",
+    "Null", "none", "None", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"};
+
+bool IsInfinity(std::string_view text) {
+  const auto is = [text](std::string_view word) {
+    return std::ranges::equal(text, word, [](char a, char b) {
+      return std::tolower(static_cast<unsigned char>(a)) == b;
+    });
+  };
+  return is("inf") || is("infinity");
+}
+
+// The first lines that are not blank, and where the rows begin.
+struct FirstLines {
+  std::string header;
+  std::string row;
+};
+
+Result<FirstLines> ReadFirstLines(OpenedText* text, bool has_header) {
+  LineReader lines(LinesOf(*text, {0, text->size}, 1 << 16));
+  FirstLines first;
+  Line line;
+  bool header_read = !has_header;
+  while (true) {
+    const Result<bool> more = lines.Next(&line);
+    if (!more.ok()) return more.status().Prefixed(text->path);
+    if (!*more) break;
+    if (!PoolFile::IsRow(line.text)) continue;
+    if (header_read) {
+      first.row = line.text;
+      return first;
+    }
+    header_read = true;
+    first.header = line.text;
+    text->rows_begin = line.end;
+    text->first_line = lines.lines_read() + 1;
+  }
+  return Invalid(fmt::format("{}: no row: expected one row a line{}", text->path,
+                             has_header ? " behind the header" : ""));
+}
+
+}  // namespace
+
+bool ReadPoolNumber(std::string_view field, float* number) {
+  std::string_view digits = field;
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  double value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, value);
+  if (error == std::errc() && stop == end && std::isfinite(value)) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const bool fits = std::abs(value) <= FLT_MAX;
+    *number = fits ? static_cast<float>(value) : (value > 0 ? kInfinity : -kInfinity);
+    if (*number == 0) *number = 0;
+    return true;
+  }
+  if (std::ranges::find(kMissingTexts, field) != std::end(kMissingTexts)) {
+    *number = std::numeric_limits<float>::quiet_NaN();
+    return true;
+  }
+  const bool is_negative = field.starts_with('-');
+  if (!IsInfinity(is_negative ? field.substr(1) : field)) return false;
+  *number = is_negative ? -std::numeric_limits<float>::infinity()
+                        : std::numeric_limits<float>::infinity();
+  return true;
+}
+
+PoolFile::PoolFile(Disk& disk, OpenedText text, const TextOptions& options, char delimiter)
+    : delimiter_(delimiter),
+      path_(text.path),
+      blocks_(
+          disk,
+          [&text] {
+            std::vector<OpenedText> texts;
+            texts.push_back(std::move(text));
+            return texts;
+          }(),
+          options) {}
+
+Result<std::unique_ptr<PoolFile>> PoolFile::Open(Disk& disk, const PoolOptions& options,
+                                                 const CatBoostModel& model,
+                                                 const std::function<Status()>& check) {
+  STRATA_ASSIGN(OpenedText text, OpenText(disk, options.path, check));
+  STRATA_ASSIGN(const FirstLines first, ReadFirstLines(&text, options.has_header));
+  std::unique_ptr<PoolFile> file(
+      new PoolFile(disk, std::move(text), {.check = check}, options.delimiter));
+  STRATA_TRY(file->FindColumns(disk, options, model, first.header, first.row));
+  return file;
+}
+
+Status PoolFile::FindColumns(Disk& disk, const PoolOptions& options, const CatBoostModel& model,
+                             std::string_view header, std::string_view row) {
+  CsvFields fields;
+  if (const char* why = SplitCsvLine(row, delimiter_, false, &fields)) {
+    return Invalid(fmt::format("{}: the first row: {}", path_, why));
+  }
+  const size_t count = fields.fields.size();
+  columns_ = DefaultColumns(count);
+  if (!options.column_description.empty()) {
+    STRATA_ASSIGN(const std::string text,
+                  ReadTextFile(disk, options.column_description, kDescriptionBytesMax));
+    STRATA_ASSIGN(columns_, ParseColumnDescription(text, options.column_description, count));
+  }
+  if (options.has_header) {
+    CsvFields names;
+    const char* const why = SplitCsvLine(header, delimiter_, false, &names);
+    if (why != nullptr) return Invalid(fmt::format("{}: the header: {}", path_, why));
+    if (names.fields.size() != count) {
+      return Invalid(fmt::format("{}: the header names {}, and the first row has {}", path_,
+                                 Counted(names.fields.size(), "column"), count));
+    }
+    for (size_t c = 0; c < count; ++c) {
+      if (columns_[c].name.empty()) columns_[c].name = names.fields[c];
+    }
+  }
+  STRATA_ASSIGN(of_model_, MatchColumns(model, columns_, path_));
+  const auto id = std::ranges::find(columns_, PoolColumnKind::kSampleId, &PoolColumn::kind);
+  if (id != columns_.end()) sample_id_ = static_cast<size_t>(id - columns_.begin());
+  return {};
+}
+
+Status PoolFile::ReadRow(std::string_view line, size_t row, CatBoostRows* rows, CsvFields* fields,
+                         std::string_view* sample_id) const {
+  if (const char* why = SplitCsvLine(line, delimiter_, false, fields)) return Invalid(why);
+  if (fields->fields.size() != columns_.size()) {
+    return Invalid(
+        fmt::format("expected {} columns, found {}", columns_.size(), fields->fields.size()));
+  }
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (!of_model_[c].is_read) continue;
+    const std::string_view field = fields->fields[c];
+    if (columns_[c].kind == PoolColumnKind::kCategory) {
+      rows->Category(of_model_[c].feature)[row] = CategoryHash(field);
+    } else if (!ReadPoolNumber(field, &rows->Number(of_model_[c].feature)[row])) {
+      return Invalid(fmt::format(
+          "column {}: expected a number, found '{}': a category has the type Categ in the column "
+          "description",
+          c, ShownBytes(field)));
+    }
+  }
+  if (sample_id_.has_value()) *sample_id = fields->fields[*sample_id_];
+  return {};
+}
+
+}  // namespace strata

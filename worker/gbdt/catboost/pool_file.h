@@ -1,0 +1,68 @@
+// PoolFile: a file of rows for a model of CatBoost: text with fields parted by a character, plain
+// or compressed, or standard input.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file/disk.h"
+#include "strata/status.h"
+#include "worker/data/csv_line.h"
+#include "worker/data/text_blocks.h"
+#include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/catboost_rows.h"
+#include "worker/gbdt/catboost/pool_columns.h"
+
+namespace strata {
+
+struct PoolOptions {
+  std::string path;                // "-": standard input
+  std::string column_description;  // its path; empty: none
+  char delimiter = '\t';
+  bool has_header = false;  // the first line holds the columns' names
+};
+
+// A field as a number, as CatBoost reads it: what it has for missing is NaN, and minus 0 is 0.
+// False of any other text.
+bool ReadPoolNumber(std::string_view field, float* number);
+
+// One thread at a time; of const functions any number.
+class PoolFile {
+ public:
+  // Disk and model outlive it. `check` is asked while standard input gives nothing. kNotFound: no
+  // such file. kInvalid: a file without a row, or columns that do not fit the model.
+  static Result<std::unique_ptr<PoolFile>> Open(Disk& disk, const PoolOptions& options,
+                                                const CatBoostModel& model,
+                                                const std::function<Status()>& check);
+
+  // The next lines; false at the end.
+  Result<bool> Next(TextBlock* block) { return blocks_.Next(block); }
+  // Blank lines are no rows.
+  static bool IsRow(std::string_view line) { return !line.empty(); }
+
+  // Reads a line into one of the rows. `sample_id` becomes the text of that column, where there is
+  // one, and may point into `fields`, which is reused from line to line. kInvalid: what is wrong
+  // with the line; the message does not name its place.
+  Status ReadRow(std::string_view line, size_t row, CatBoostRows* rows, CsvFields* fields,
+                 std::string_view* sample_id) const;
+  bool has_sample_ids() const { return sample_id_.has_value(); }
+
+ private:
+  PoolFile(Disk& disk, OpenedText text, const TextOptions& options, char delimiter);
+  Status FindColumns(Disk& disk, const PoolOptions& options, const CatBoostModel& model,
+                     std::string_view header, std::string_view row);
+
+  char delimiter_;
+  std::string path_;
+  TextBlocks blocks_;
+  std::vector<PoolColumn> columns_;
+  std::vector<ModelColumn> of_model_;
+  std::optional<size_t> sample_id_;
+};
+
+}  // namespace strata

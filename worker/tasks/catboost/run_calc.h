@@ -1,0 +1,13 @@
+// The tasks of CatBoost's models in strata-worker, from the options to what is shown of the result.
+#pragma once
+
+#include "strata/status.h"
+#include "worker/tasks/options.h"
+
+namespace strata {
+
+// Blocks until the task is done, failed or stopped by a signal; signals must be blocked. The result
+// goes to standard output, all else to standard error.
+Status RunCalc(const WorkerOptions& options);
+
+}  // namespace strata
