@@ -97,6 +97,7 @@ class GraphExecutor {
   Status BackwardLayer(size_t number, const Regularisation& regularisation);
   Status ForwardLinear(const GraphLayer& layer, const Regularisation& regularisation);
   Status BackwardLinear(const GraphLayer& layer, const Regularisation& regularisation);
+  void BackwardConcat(const GraphLayer& layer);
 
   const LayerGraph& graph_;
   Backend& backend_;
@@ -292,19 +293,9 @@ Status GraphExecutor<Backend>::BackwardLayer(size_t number, const Regularisation
   switch (layer.spec.kind) {
     case LayerKind::kLinear:
       return BackwardLinear(layer, regularisation);
-    case LayerKind::kConcat: {
-      size_t column = 0;
-      for (size_t i = 0; i < layer.inputs.size(); ++i) {
-        const size_t width = x(i).width;
-        if (layer.inputs[i] != LayerGraph::kDense) {  // it has no gradient
-          const Columns part = dx(i);
-          const Columns from = dy.From(column, width);
-          if (!IsSame(from, part)) backend_.Add(samples_, from, part);
-        }
-        column += width;
-      }
+    case LayerKind::kConcat:
+      BackwardConcat(layer);
       return {};
-    }
     case LayerKind::kAdd: {
       std::vector<Columns> parts;
       std::vector<bool> adds;
@@ -356,6 +347,21 @@ Status GraphExecutor<Backend>::BackwardLayer(size_t number, const Regularisation
     }
   }
   return {};
+}
+
+template <typename Backend>
+void GraphExecutor<Backend>::BackwardConcat(const GraphLayer& layer) {
+  const Columns dy = Gradient(layer.output);
+  size_t column = 0;
+  for (const uint32_t input : layer.inputs) {
+    const size_t width = Value(input).width;
+    if (input != LayerGraph::kDense) {  // it has no gradient
+      const Columns part = AddedGradient(input);
+      const Columns from = dy.From(column, width);
+      if (!IsSame(from, part)) backend_.Add(samples_, from, part);
+    }
+    column += width;
+  }
 }
 
 template <typename Backend>

@@ -212,11 +212,19 @@ class TrainTask {
 
   Status MakeRun(Network& network, std::span<const TableSpec> tables, const InputNames& names) {
     if (job_.rows_on_gpu) {
-      STRATA_ASSIGN(gpu_training_, GpuTraining::Make(network.graph(), context_.session.store(),
-                                                     {.gpu = job_.device.ordinal.value_or(0),
-                                                      .precision = job_.precision,
-                                                      .dense_optimizer = job_.dense_optimizer,
-                                                      .tables = {tables.begin(), tables.end()}}));
+      auto made = GpuTraining::Make(network.graph(), context_.session.store(),
+                                    {.gpu = job_.device.ordinal.value_or(0),
+                                     .precision = job_.precision,
+                                     .dense_optimizer = job_.dense_optimizer,
+                                     .tables = {tables.begin(), tables.end()}});
+      // Tables take memory before they have rows.
+      if (made.status().code() == StatusCode::kRefused) {
+        return Refused(
+            fmt::format("{}: sparse.placement: {}: use a larger compute.gpu_memory, or "
+                        "fewer [[table]]s",
+                        job_.file, made.status().message()));
+      }
+      STRATA_ASSIGN(gpu_training_, std::move(made));
       run_ = std::make_unique<GpuTrainer>(
           GpuTrainerOptions{.seed = job_.seed,
                             .batch_size = job_.batch_size,

@@ -39,7 +39,7 @@ void GpuPoolWeights(const Exec& exec, size_t samples, const CompactRows& batch, 
 // has row_stride elements in `pooled`: the sum of the weights, then the sum of the vectors, then
 // what has no meaning. Both are `dim` and 1 elements.
 struct PooledRows {
-  GpuColumns pooled;  // begins at a multiple of 16 bytes
+  GpuColumns pooled = {};  // begins at a multiple of 16 bytes
   size_t slots = 0;
   size_t dim = 0;         // of the vectors
   size_t row_stride = 0;  // a multiple of 4

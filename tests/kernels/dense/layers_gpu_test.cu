@@ -199,9 +199,56 @@ TEST_F(LayersOnGpu, InteractionsBothWays) {
   }
 }
 
-// The formulas of kernels/dense/batch_norm.h, of all samples.
+// What the formulas of kernels/dense/batch_norm.h make of columns.
+struct NormalColumns {
+  std::vector<double> y;
+  std::vector<double> dx;
+  std::vector<double> sums;
+  std::vector<double> gradients;  // of the scales, then of the biases
+};
+
+// The scales are the first `width` parameters, and biases the others. dx is added to.
+NormalColumns Normalised(size_t width, const std::vector<double>& x, const std::vector<double>& dy,
+                         const std::vector<double>& dx, const std::vector<float>& statistics,
+                         const std::vector<float>& parameters) {
+  NormalColumns of{std::vector<double>(x.size()), dx, std::vector<double>(2 * width),
+                   std::vector<double>(2 * width)};
+  const auto samples = static_cast<double>(x.size() / width);
+  for (size_t e = 0; e < width; ++e) {
+    double mean = 0;
+    for (size_t n = e; n < x.size(); n += width) mean += x[n] / samples;
+    double variance = 0;
+    for (size_t n = e; n < x.size(); n += width) {
+      variance += (x[n] - mean) * (x[n] - mean) / samples;
+      of.sums[e] += x[n] - statistics[e];
+      of.sums[width + e] += (x[n] - statistics[e]) * (x[n] - statistics[e]);
+    }
+    const double scale = 1 / std::sqrt(variance + 1e-5);
+    for (size_t n = e; n < x.size(); n += width) {
+      const double normal = (x[n] - mean) * scale;
+      of.y[n] = normal * parameters[e] + parameters[width + e];
+      of.gradients[e] += dy[n] * normal;
+      of.gradients[width + e] += dy[n];
+    }
+    for (size_t n = e; n < x.size(); n += width) {
+      const double normal = (x[n] - mean) * scale;
+      of.dx[n] += parameters[e] * scale *
+                  (dy[n] - of.gradients[width + e] / samples - normal * of.gradients[e] / samples);
+    }
+  }
+  return of;
+}
+
+std::vector<float> First(size_t count, const DeviceArray<float>& of) {
+  std::vector<float> all = of.Get();
+  all.resize(count);
+  return all;
+}
+std::vector<double> Wide(const std::vector<float>& of) { return {of.begin(), of.end()}; }
+
 TEST_F(LayersOnGpu, ColumnsAreNormalisedByTheirBatch) {
   std::mt19937_64 random(6);
+  std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
   for (const auto& [type, of_y] : {std::pair{GpuElement::kFp32, GpuElement::kFp32},
                                    {GpuElement::kBf16, GpuElement::kBf16},
                                    {GpuElement::kBf16, GpuElement::kFp32}}) {
@@ -210,87 +257,49 @@ TEST_F(LayersOnGpu, ColumnsAreNormalisedByTheirBatch) {
       TestColumns y(samples, width, of_y, random);
       TestColumns dy(samples, width, of_y, random);
       TestColumns dx(samples, width, type, random);
-      const std::vector<double> held = dx.Get();
       std::vector<float> statistics(2 * width);
       std::vector<float> parameters(2 * width);
-      for (size_t e = 0; e < width; ++e) {
-        statistics[e] = static_cast<float>(e % 5) * 0.25F - 0.5F;
-        statistics[width + e] = 0.5F + static_cast<float>(e % 3);
-        parameters[e] = 1.5F - static_cast<float>(e % 7) * 0.5F;
-        parameters[width + e] = static_cast<float>(e % 4) - 1;
-      }
-      DeviceArray<float> on_gpu(statistics);
+      for (float& value : statistics) value = uniform(random);
+      for (float& value : parameters) value = uniform(random);
+      for (size_t e = width; e < 2 * width; ++e) statistics[e] = 0.1F + std::abs(statistics[e]);
+      const NormalColumns expected =
+          Normalised(width, x.Get(), dy.Get(), dx.Get(), statistics, parameters);
+
+      DeviceArray<float> kept(statistics);
       DeviceArray<float> scales(parameters);
-      const float* const biases = scales.data() + width;
       DeviceArray<float> moments(2 * width);
       DeviceArray<float> sums(2 * width);
       DeviceArray<float> gradients(2 * width);
       DeviceArray<std::byte> scratch(GpuSumScratchBytes(width));
       float* const dbiases = gradients.data() + width;
-      const auto run = [&] {
-        GpuBatchMoments(exec_, samples, x.columns(), on_gpu.data(), moments.data(), sums.data(),
+      const auto find_sums = [&] {
+        GpuBatchMoments(exec_, samples, x.columns(), kept.data(), moments.data(), sums.data(),
                         scratch.data());
-        GpuBatchNorm(exec_, samples, x.columns(), moments.data(), scales.data(), biases,
-                     y.columns());
         GpuBatchNormSums(exec_, samples, x.columns(), moments.data(), dy.columns(),
                          gradients.data(), dbiases, scratch.data());
-        GpuBatchNormBack(exec_, samples, x.columns(), moments.data(), scales.data(),
-                         gradients.data(), dbiases, dy.columns(), dx.columns(), true);
+        return std::pair(First(2 * width, sums), First(2 * width, gradients));
       };
-      run();
-      const std::vector<double> all = x.Get();
-      const std::vector<double> slopes = dy.Get();
-      const auto count = static_cast<double>(samples);
-      std::vector<double> expected_y(all.size());
-      std::vector<double> expected_dx = held;
-      std::vector<double> expected_sums(2 * width);
-      std::vector<double> expected_gradients(2 * width);
-      for (size_t e = 0; e < width; ++e) {
-        double mean = 0;
-        for (size_t n = e; n < all.size(); n += width) mean += all[n] / count;
-        double variance = 0;
-        for (size_t n = e; n < all.size(); n += width) {
-          variance += (all[n] - mean) * (all[n] - mean) / count;
-          expected_sums[e] += all[n] - statistics[e];
-          expected_sums[width + e] += (all[n] - statistics[e]) * (all[n] - statistics[e]);
-        }
-        const double scale = 1 / std::sqrt(variance + 1e-5);
-        for (size_t n = e; n < all.size(); n += width) {
-          const double normal = (all[n] - mean) * scale;
-          expected_y[n] = normal * parameters[e] + parameters[width + e];
-          expected_gradients[e] += slopes[n] * normal;
-          expected_gradients[width + e] += slopes[n];
-        }
-        for (size_t n = e; n < all.size(); n += width) {
-          const double normal = (all[n] - mean) * scale;
-          expected_dx[n] += parameters[e] * scale *
-                            (slopes[n] - expected_gradients[width + e] / count -
-                             normal * expected_gradients[e] / count);
-        }
-      }
-      const auto numbers = [&](const DeviceArray<float>& of) {
-        const std::vector<float> got = of.Get();
-        return std::vector<double>(got.begin(), got.begin() + static_cast<ptrdiff_t>(2 * width));
-      };
-      ExpectNear(y.Get(), expected_y, 2 * Tolerance(of_y));
-      ExpectNear(dx.Get(), expected_dx, 2 * Tolerance(type));
-      ExpectNear(numbers(sums), expected_sums, 1e-4);
-      ExpectNear(numbers(gradients), expected_gradients, 1e-4);
-      const std::vector<float> bits[] = {sums.Get(), gradients.Get()};
-      run();
-      EXPECT_EQ(sums.Get(), bits[0]);
-      EXPECT_EQ(gradients.Get(), bits[1]);
+      const auto found = find_sums();
+      EXPECT_EQ(find_sums(), found) << "the same bits";
+      ExpectNear(Wide(found.first), expected.sums, 1e-4);
+      ExpectNear(Wide(found.second), expected.gradients, 1e-4);
+      GpuBatchNorm(exec_, samples, x.columns(), moments.data(), scales.data(),
+                   scales.data() + width, y.columns());
+      ExpectNear(y.Get(), expected.y, 2 * Tolerance(of_y));
+      GpuBatchNormBack(exec_, samples, x.columns(), moments.data(), scales.data(), gradients.data(),
+                       dbiases, dy.columns(), dx.columns(), true);
+      ExpectNear(dx.Get(), expected.dx, 2 * Tolerance(type));
 
       // The same bits as those of the host.
-      GpuMoveStatistics(exec_, width, samples, sums.data(), on_gpu.data());
+      GpuMoveStatistics(exec_, width, samples, sums.data(), kept.data());
       std::vector<float> moved = statistics;
-      MoveStatistics({}, samples, std::span(bits[0]).first(2 * width), moved);
-      EXPECT_EQ(numbers(on_gpu), std::vector<double>(moved.begin(), moved.end()));
+      MoveStatistics({}, samples, found.first, moved);
+      EXPECT_EQ(First(2 * width, kept), moved);
       EXPECT_EQ(moved == statistics, samples == 1);
-      GpuRunningMoments(exec_, width, on_gpu.data(), moments.data());
+      GpuRunningMoments(exec_, width, kept.data(), moments.data());
       std::vector<float> running(2 * width);
       RunningMoments({}, moved, running);
-      EXPECT_EQ(numbers(moments), std::vector<double>(running.begin(), running.end()));
+      EXPECT_EQ(First(2 * width, moments), running);
     }
   }
 }

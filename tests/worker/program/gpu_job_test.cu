@@ -247,6 +247,31 @@ TEST_F(GpuJobTest, EndsWithTheVeryModelOfTheUnbrokenRun) {
   }
 }
 
+TEST_F(GpuJobTest, TablesThatHaveNoRoomAreAnError) {
+  std::string csv;
+  for (int row = 0; row < 200; ++row) csv += fmt::format("a,b,c,d,e,f,{}\n", row % 2);
+  WriteWholeFile(folder_.File("train.csv"), csv);
+  WriteWholeFile(folder_.File("test.csv"), csv);
+  std::string text = kJob;
+  std::string tables;
+  for (const char* column : {"a", "b", "c", "d", "e", "f"}) {
+    tables += fmt::format("\n[[table]]\nname = \"of_{0}\"\nfeatures = [\"{0}\"]", column);
+  }
+  const auto put = [&](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  put(R"("left", "right", "y")", R"("a", "b", "c", "d", "e", "f", "y")");
+  put(R"("left", "right")", R"("a", "b", "c", "d", "e", "f")");
+  const std::vector<std::string> overrides = {"compute.device=cuda", "sparse.placement=gpu",
+                                              "compute.gpu_memory=32MiB"};
+  const Result<JobConfig> job = ParseJob(text + tables, folder_.File("job.toml"), overrides);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  const Status status = RunJobAlone(Task::kTrain, *job).status();
+  EXPECT_EQ(status.code(), StatusCode::kRefused);
+  EXPECT_THAT(status.message(), HasSubstr("job.toml: sparse.placement: table 'xor.of_f': "));
+  EXPECT_THAT(status.message(), HasSubstr("use a larger compute.gpu_memory, or fewer [[table]]s"));
+}
+
 TEST_F(GpuJobTest, AGpuThatTheMachineLacksIsAnError) {
   const Result<TaskResult> absent = Run(Task::kTrain, kKinds[0], {"compute.device=cuda:99"});
   ASSERT_FALSE(absent.ok());
