@@ -1,5 +1,5 @@
-// KeysByTable: what a batch has by key, in the order of the tables instead of the samples: first
-// the keys of the first table's slots, sample after sample, then those of the next table.
+// KeysByTable puts what a batch has by key into the order of the tables. The keys of the first
+// table's slots come first, sample after sample, then those of the next table.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace strata {
 
-// Of one table the order is that of the batch, and nothing is copied. Keeps its memory for the next
+// With one table the order is that of the batch, and nothing is copied. Memory is kept for the next
 // batch. One thread at a time.
 class KeysByTable {
  public:
@@ -21,21 +21,22 @@ class KeysByTable {
   KeysByTable(std::span<const uint32_t> table_slots, WorkPool& threads)
       : table_slots_(table_slots), threads_(threads) {}
 
-  // All below is about this batch, which stays as it is until the next call.
+  // All below is about this batch, which stays as it is meanwhile. It has as many slots as the
+  // tables (STRATA_CHECK).
   void Set(const Batch& batch);
 
   // Whether each slot of each sample has one key.
   bool has_key_a_bag() const { return has_key_a_bag_; }
-  // Where the keys of table t begin among those of all tables, and where those of the last one end.
+  // The keys of table t are those from begins()[t] to begins()[t + 1] - 1.
   const std::vector<size_t>& begins() const { return begins_; }
-  // For each table the offsets of Batch, as if it had the table's slots and keys alone: as many
-  // numbers as it has bags, and one more, from 0 on. Empty where has_key_a_bag.
+  // They are, table after table, those of a Batch of its slots and keys alone: from 0 on, one
+  // number more than it has bags. There are none where has_key_a_bag.
   std::span<const uint32_t> offsets() const;
-  // Where those of table t begin.
+  // Where those of table t begin among them.
   size_t FirstOffset(size_t table) const { return first_slots_[table] * batch_->samples + table; }
 
-  // Numbers by key in that order: by_key itself, or what it puts into `scratch`. by_key may be
-  // empty.
+  // Puts numbers by key into that order. They come back as by_key itself, or lie in `scratch`.
+  // by_key may be empty.
   template <typename T>
   std::span<const T> Ordered(std::span<const T> by_key, std::vector<T>* scratch) const;
 
@@ -44,7 +45,7 @@ class KeysByTable {
   static constexpr size_t kPieceKeys = size_t{1} << 14;
 
   void AddOffsets(size_t table);
-  // Of table t, the keys of the samples before this one.
+  // How many keys of the table the samples before this one have.
   size_t KeysBefore(size_t table, size_t sample) const {
     const size_t bag = sample * table_slots_[table];
     return has_key_a_bag_ ? bag : offsets_[FirstOffset(table) + bag];

@@ -19,7 +19,7 @@
 
 namespace strata {
 
-// The keys of one table: those of its slots, sample after sample. Device memory.
+// GpuKeys names the keys of one table in device memory: those of its slots, sample after sample.
 struct GpuKeys {
   size_t count = 0;
   const Key* keys = nullptr;        // null: they came as numbers
