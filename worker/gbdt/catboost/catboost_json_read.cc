@@ -9,7 +9,7 @@
 #include "base/json_text.h"
 #include "worker/gbdt/catboost/catboost_json.h"
 #include "worker/gbdt/catboost/ctr_json.h"
-#include "worker/gbdt/catboost/json_borders.h"
+#include "worker/gbdt/catboost/json_features.h"
 #include "worker/gbdt/model/json_at.h"
 
 namespace strata {
@@ -41,6 +41,7 @@ class CatBoostReader {
     const JsonAt document(json, name_ + ": ");
     STRATA_ASSIGN(const JsonAt features, document.At("features_info"));
     STRATA_TRY(ReadFeatures(features));
+    places_.emplace(model_);
     model_.ListFeatureSplits();
     STRATA_TRY(ReadCtrs(document, &model_));
     STRATA_TRY(ReadTrees(document));
@@ -229,13 +230,12 @@ class CatBoostReader {
                       model_.splits.size(), index));
     }
     const CatBoostSplit& split = model_.splits[static_cast<size_t>(index)];
-    const FeaturePlaces& places = Places();
     if (at.Has("float_feature_index")) {
-      STRATA_ASSIGN(const size_t place, places.NumberAt(at, "float_feature_index"));
+      STRATA_ASSIGN(const size_t place, places_->NumberAt(at, "float_feature_index"));
       if (split.kind != SplitKind::kNumber || split.of != place) return NotOf(at, index);
     }
     if (at.Has("cat_feature_index")) {
-      STRATA_ASSIGN(const size_t place, places.CategoryAt(at, "cat_feature_index"));
+      STRATA_ASSIGN(const size_t place, places_->CategoryAt(at, "cat_feature_index"));
       if (split.kind != SplitKind::kExactValue || split.of != place) return NotOf(at, index);
     }
     return static_cast<uint32_t>(index);
@@ -244,11 +244,6 @@ class CatBoostReader {
   static Status NotOf(const JsonAt& at, int64_t index) {
     return at.Wrong(fmt::format(
         "split {} of features_info is of another feature than the one that is named here", index));
-  }
-
-  const FeaturePlaces& Places() {
-    if (!places_.has_value()) places_.emplace(model_);
-    return *places_;
   }
 
   // [scale, [bias of each output]], in old files [scale, bias].
@@ -364,8 +359,8 @@ class CatBoostReader {
   std::set<uint32_t> number_indexes_;
   std::set<uint32_t> category_indexes_;
   std::set<uint32_t> flat_indexes_;
-  std::optional<FeaturePlaces> places_;
-  size_t outputs_ = 0;  // 0: no leaf has been read
+  std::optional<FeaturePlaces> places_;  // once features have been read
+  size_t outputs_ = 0;                   // 0: no leaf has been read
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/human_text.h"
-#include "worker/gbdt/catboost/json_borders.h"
+#include "worker/gbdt/catboost/json_features.h"
 
 namespace strata {
 namespace {

@@ -50,7 +50,7 @@ Result<FirstLines> ReadFirstLines(OpenedText* text, bool has_header) {
     const Result<bool> more = lines.Next(&line);
     if (!more.ok()) return more.status().Prefixed(text->path);
     if (!*more) break;
-    if (!PoolFile::IsRow(line.text)) continue;
+    if (line.text.empty()) continue;
     if (header_read) {
       first.row = line.text;
       return first;

@@ -42,8 +42,8 @@ class PoolFile {
 
   // The next lines; false at the end.
   Result<bool> Next(TextBlock* block) { return blocks_.Next(block); }
-  // Blank lines are no rows.
-  static bool IsRow(std::string_view line) { return !line.empty(); }
+  // A blank line is no row, unless rows have one column, which it then misses.
+  bool IsRow(std::string_view line) const { return !line.empty() || columns_.size() == 1; }
 
   // Reads a line into one of the rows. `sample_id` becomes the text of that column, where there is
   // one, and may point into `fields`, which is reused from line to line. kInvalid: what is wrong

@@ -20,7 +20,7 @@ constexpr std::pair<std::string_view, PredictionType> kPredictionTypes[] = {
 
 // Whether the outputs are classes. CatBoost takes a loss that the model does not name for
 // MultiClass.
-bool HasClasses(const CatBoostModel& model) {
+bool MayBeClasses(const CatBoostModel& model) {
   return model.outputs == 1 || model.loss.empty() || model.loss == "MultiClass" ||
          model.loss == "MultiClassOneVsAll";
 }
@@ -47,7 +47,7 @@ Result<PredictedValues> PredictedValues::Make(const CatBoostModel& model, std::s
   }
   const bool of_classes =
       known->second == PredictionType::kProbability || known->second == PredictionType::kClass;
-  if (of_classes && !HasClasses(model)) {
+  if (of_classes && !MayBeClasses(model)) {
     return Invalid(fmt::format(
         "prediction_type = {}: the model of the loss {} predicts {} numbers, and no class: "
         "expected RawFormulaVal",
@@ -68,7 +68,7 @@ std::vector<std::string> PredictedValues::Names() const {
   if (columns_ == 1) return {name};
   std::vector<std::string> names;
   for (const std::string& label : model_->class_labels) {
-    names.push_back(fmt::format("{}:{}={}", name, HasClasses(*model_) ? "Class" : "Dim", label));
+    names.push_back(fmt::format("{}:{}={}", name, MayBeClasses(*model_) ? "Class" : "Dim", label));
   }
   return names;
 }

@@ -58,12 +58,6 @@ class CalcTask {
 
   Status Predict() {
     STRATA_ASSIGN(const PredictedValues values, PredictedValues::Make(model_, o_.prediction_type));
-    if (!model_.categories.empty() && o_.rows.column_description.empty()) {
-      return Invalid(fmt::format(
-          "{} has categorical features: expected column_description=FILE, which says which columns "
-          "they are",
-          o_.model_file));
-    }
     STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
                   PoolFile::Open(context_.disk, o_.rows, model_, context_.check));
     const CatBoostPredictor predictor(model_);
@@ -89,7 +83,7 @@ class CalcTask {
     std::vector<Line> lines;
     LineCursor cursor;
     for (Line line; cursor.Next(block.lines, &line);) {
-      if (PoolFile::IsRow(line.text)) lines.push_back(line);
+      if (file.IsRow(line.text)) lines.push_back(line);
     }
     struct Piece {
       Status status;

@@ -78,7 +78,7 @@ TEST_F(CalcTaskTest, PredictsALineARow) {
 // Blocks and pieces do not show: rows have their numbers, and the same predictions.
 TEST_F(CalcTaskTest, RowsAreNumberedThroughoutALargeFile) {
   std::string rows = "f0,f1,f2\n";
-  for (size_t i = 0; i < 40000; ++i) rows += fmt::format("{},{},{}\n", i % 7 * 3, i % 3, i % 5);
+  for (size_t i = 0; i < 80000; ++i) rows += fmt::format("{},{},{}\n", i % 7 * 3, i % 3, i % 5);
   Write("large.csv", rows);
   Write("large.cd", "0\tNum\n");
   for (const char* threads : {"thread_count=1", "thread_count=3"}) {
@@ -97,8 +97,23 @@ TEST_F(CalcTaskTest, RowsAreNumberedThroughoutALargeFile) {
       if (count < 105) first.push_back(line.substr(tab));
       ASSERT_EQ(line.substr(tab), first[count % 105]) << "rows repeat after 105";
     }
-    EXPECT_EQ(count, 40000U);
+    EXPECT_EQ(count, 80000U);
   }
+}
+
+// Where rows have one column, a blank line is a row that misses it.
+TEST_F(CalcTaskTest, BlankLinesAreRowsOfOneColumn) {
+  nlohmann::json model = nlohmann::json::parse(Golden("catboost/nan_max.json"));
+  nlohmann::json& features = model["features_info"]["float_features"];
+  features = {features[0]};
+  features[0]["nan_value_treatment"] = "AsTrue";
+  model["features_info"].erase("categorical_features");
+  model["oblivious_trees"] = {{{"splits", {{{"split_index", 0}}}}, {"leaf_values", {1, 2}}}};
+  Write("one.json", model.dump());
+  Write("one.cd", "0\tNum\n");
+  Write("one.tsv", "\n-9\n\n9\n");
+  ASSERT_TRUE(Run({"model_file=one.json", "input_path=one.tsv", "cd=one.cd"}).ok());
+  EXPECT_EQ(Read("output.tsv"), "SampleId\tRawFormulaVal\n0\t2\n1\t1\n2\t2\n3\t2\n");
 }
 
 TEST_F(CalcTaskTest, NamesColumnsByClasses) {
@@ -147,7 +162,8 @@ TEST_F(CalcTaskTest, WrongRowsAndModelsAreNamed) {
   ExpectError({"model_file=none.json", rows}, "none.json");
   ExpectError({"model_file=numbers.json", "input_path=none.tsv", cd}, "none.tsv");
   ExpectError({"model_file=types.json", rows},
-              "types.json has categorical features: expected column_description=FILE");
+              "rows.tsv: column 4: feature 3 ('c0') of the model is categorical: expected the type "
+              "Categ in the column description");
   ExpectError({"model_file=lossguide.json", rows, cd, "prediction_type=Exponent"},
               "expected a model of one output, found one of 3");
   Write("empty.tsv", "\n\n");
@@ -158,6 +174,10 @@ TEST_F(CalcTaskTest, WrongRowsAndModelsAreNamed) {
   Write("word.tsv", "r\tno\t1\t2\t3\ta\tb\tc\n\nr\tno\t1\tmany\t3\ta\tb\tc\n");
   ExpectError({"model_file=numbers.json", "input_path=word.tsv", cd},
               "word.tsv:3: column 3: expected a number, found 'many'");
+  Write("late.tsv",
+        "i\tl\tf0\tf1\tf2\tc0\tc1\tc2\nr\tno\t1\t\t3\ta\tb\tc\nr\tno\tx\t1\t3\ta\tb\tc\n");
+  ExpectError({"model_file=numbers.json", "input_path=late.tsv", "has_header=true", cd},
+              "late.tsv:3: column 2: expected a number, found 'x'");
   Write("quote.tsv", "r\tno\t1\t2\t3\ta\tb\tc\nr\tno\t1\t2\t3\t\"a\tb\tc\n");
   ExpectError({"model_file=types.json", "input_path=quote.tsv", cd}, "quote.tsv:2: ");
   Write("header.tsv", "a\tb\n1\t2\t3\n");

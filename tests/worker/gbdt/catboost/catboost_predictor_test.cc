@@ -206,8 +206,8 @@ class RandomModel {
            .target_border = by_class ? static_cast<uint32_t>(Below(table.width - 1)) : 0,
            .prior_numerator = 0.5F,
            .prior_denominator = 1,
-           .shift = 0,
-           .scale = 1,
+           .shift = 0.25F,
+           .scale = 1.5F,
            .borders = Borders(Below(4) == 0 ? 300 : 5)});
     }
   }

@@ -1,4 +1,4 @@
-// What several readers of CatBoost's JSON ask of a number.
+// What the readers of CatBoost's JSON ask about features: their borders, and where they are.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "worker/gbdt/catboost/json_borders.h"
+#include "worker/gbdt/catboost/json_features.h"
 
 #include <fmt/format.h>
 
