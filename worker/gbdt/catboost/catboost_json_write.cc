@@ -60,7 +60,8 @@ class TreeJson {
 
   // Of a node, or ~leaf.
   Json Node(const CatBoostTree& tree, int32_t at) const {
-    if (at < 0) return Leaf(tree, static_cast<size_t>(~at));
+    const int32_t leaf = ~at;
+    if (leaf >= 0) return Leaf(tree, static_cast<size_t>(leaf));
     const CatBoostNode& node = tree.nodes[static_cast<size_t>(at)];
     return {{"split", Split(node.split)},
             {"left", Node(tree, node.left)},

@@ -63,7 +63,8 @@ void CatBoostPredictor::AddOther(const CatBoostTree& tree, std::span<const uint8
       const BinSplit& split = bins_.split(node.split);
       at = split.Of(bins[split.column * rows + row]) ? node.right : node.left;
     }
-    AddLeaf(tree, static_cast<size_t>(~at), &out[row * model_.outputs]);
+    const int32_t leaf = ~at;
+    AddLeaf(tree, static_cast<size_t>(leaf), &out[row * model_.outputs]);
   }
 }
 
