@@ -241,7 +241,7 @@ TEST(CatBoostJson, WhatDoesNotFitIsNamedWithItsPlace) {
     json document = GoldenJson(bad.model);
     json::json_pointer at(bad.pointer);
     if (bad.value.is_discarded()) {
-      const std::string last = at.back();
+      const std::string& last = at.back();
       document[at.parent_pointer()].erase(last);
     } else {
       document[at] = bad.value;
