@@ -68,7 +68,7 @@ Result<FirstLines> ReadFirstLines(OpenedText* text, bool has_header) {
 
 bool ReadPoolNumber(std::string_view field, float* number) {
   std::string_view digits = field;
-  if (digits.starts_with('+')) digits.remove_prefix(1);
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   double value = 0;
   const char* const end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, value);

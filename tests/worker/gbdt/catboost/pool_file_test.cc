@@ -41,7 +41,8 @@ TEST(PoolNumber, IsReadAsCatBoostReadsIt) {
     EXPECT_TRUE(std::isnan(number)) << missing;
   }
   float number = 0;
-  for (const char* wrong : {"x", "1x", " 1", "1 ", "0x10", "--1", "1,5", "nana", "infinite", "+"}) {
+  for (const char* wrong :
+       {"x", "1x", " 1", "1 ", "0x10", "--1", "1,5", "nana", "infinite", "+", "+-5"}) {
     EXPECT_FALSE(ReadPoolNumber(wrong, &number)) << wrong;
   }
 }
