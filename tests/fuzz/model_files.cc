@@ -13,7 +13,7 @@
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/sim_disk.h"
 #include "worker/ctr/model_file.h"
-#include "worker/data/feature.h"
+#include "worker/data/feature/feature.h"
 
 namespace strata::fuzz {
 namespace {

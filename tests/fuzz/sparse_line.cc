@@ -1,5 +1,5 @@
 // A line of libffm and libsvm: what is read is written and read again.
-#include "worker/data/sparse_line.h"
+#include "worker/data/sparse/sparse_line.h"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include "tests/support/temp_folder.h"
 #include "tools/admin/command_line.h"
 #include "tools/admin/commands.h"
-#include "worker/data/feature_key.h"
+#include "worker/data/feature/feature_key.h"
 
 namespace strata::admin {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "base/random.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/csv_batches.h"
-#include "worker/data/csv_reader.h"
-#include "worker/data/feature_statistics.h"
+#include "worker/data/feature/feature_statistics.h"
+#include "worker/data/text/csv_batches.h"
+#include "worker/data/text/csv_reader.h"
 
 namespace strata {
 namespace {

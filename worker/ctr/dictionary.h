@@ -1,5 +1,5 @@
 // The dictionary of a model: dictionary.csv in its folder, with the texts that training has seen
-// and their keys (worker/data/text_counts.h). Nothing reads it back.
+// and their keys (worker/data/feature/text_counts.h). Nothing reads it back.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 #include "base/file/disk.h"
 #include "cluster/collective/group.h"
 #include "strata/status.h"
-#include "worker/data/text_counts.h"
+#include "worker/data/feature/text_counts.h"
 
 namespace strata {
 

@@ -12,7 +12,7 @@
 #include "cluster/collective/group.h"
 #include "strata/status.h"
 #include "worker/ctr/metrics.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/layer_graph.h"
 #include "worker/model/network.h"
 

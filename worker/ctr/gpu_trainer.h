@@ -11,7 +11,7 @@
 #include "strata/status.h"
 #include "worker/ctr/divergence.h"
 #include "worker/ctr/training_run.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/gpu_training.h"
 #include "worker/model/layer_graph.h"
 

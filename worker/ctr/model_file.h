@@ -10,7 +10,7 @@
 #include "cluster/collective/group.h"
 #include "storage/table.h"
 #include "strata/status.h"
-#include "worker/data/feature.h"
+#include "worker/data/feature/feature.h"
 #include "worker/model/model_shape.h"
 
 namespace strata {

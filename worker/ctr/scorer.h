@@ -12,8 +12,8 @@
 #include "strata/status.h"
 #include "worker/ctr/metrics.h"
 #include "worker/ctr/pending.h"
-#include "worker/data/batch.h"
-#include "worker/data/unique_keys.h"
+#include "worker/data/batch/batch.h"
+#include "worker/data/batch/unique_keys.h"
 #include "worker/model/network.h"
 
 namespace strata {

@@ -22,8 +22,8 @@
 #include "worker/ctr/divergence.h"
 #include "worker/ctr/pending.h"
 #include "worker/ctr/training_run.h"
-#include "worker/data/batch.h"
-#include "worker/data/side_finder.h"
+#include "worker/data/batch/batch.h"
+#include "worker/data/batch/side_finder.h"
 #include "worker/model/network.h"
 
 namespace strata {

@@ -12,7 +12,7 @@
 #include "strata/status.h"
 #include "worker/ctr/best_evaluation.h"
 #include "worker/ctr/stage_times.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 
 namespace strata {
 

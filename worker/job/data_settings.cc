@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/human_text.h"
-#include "worker/data/columns.h"
-#include "worker/data/criteo.h"
+#include "worker/data/text/columns.h"
+#include "worker/data/text/criteo.h"
 #include "worker/job/raw_settings.h"
 #include "worker/job/tree_settings.h"
 #include "worker/job/wrong_setting.h"

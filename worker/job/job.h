@@ -15,7 +15,7 @@
 #include "storage/table_spec.h"
 #include "strata/model_kind.h"
 #include "strata/status.h"
-#include "worker/data/data_spec.h"
+#include "worker/data/feature/data_spec.h"
 #include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/model/layer_graph.h"
 

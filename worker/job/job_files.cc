@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/file/standard_input.h"
-#include "worker/data/file_list.h"
+#include "worker/data/file/file_list.h"
 #include "worker/job/wrong_setting.h"
 
 namespace strata {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "worker/data/feature.h"
-#include "worker/data/raw_features.h"
+#include "worker/data/feature/feature.h"
+#include "worker/data/raw/raw_features.h"
 #include "worker/job/data_settings.h"
 #include "worker/job/wrong_setting.h"
 

@@ -13,9 +13,9 @@
 #include "strata/exec.h"
 #include "strata/row.h"
 #include "strata/status.h"
-#include "worker/data/batch.h"
-#include "worker/data/keys_by_table.h"
-#include "worker/data/unique_keys.h"
+#include "worker/data/batch/batch.h"
+#include "worker/data/batch/keys_by_table.h"
+#include "worker/data/batch/unique_keys.h"
 
 namespace strata {
 

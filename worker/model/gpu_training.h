@@ -12,7 +12,7 @@
 #include "strata/status.h"
 #include "strata/table_spec.h"
 #include "strata/table_store.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/layer_graph.h"
 #include "worker/model/network.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/layer_graph.h"
 
 namespace strata {

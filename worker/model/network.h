@@ -11,8 +11,8 @@
 #include "base/thread/work_pool.h"
 #include "kernels/dense/gpu/gemm.h"
 #include "strata/status.h"
-#include "worker/data/batch.h"
-#include "worker/data/unique_keys.h"
+#include "worker/data/batch/batch.h"
+#include "worker/data/batch/unique_keys.h"
 #include "worker/model/layer_graph.h"
 
 namespace strata {

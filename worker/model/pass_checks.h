@@ -2,7 +2,7 @@
 // caller (STRATA_CHECK).
 #pragma once
 
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/layer_graph.h"
 #include "worker/model/network.h"
 

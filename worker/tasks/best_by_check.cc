@@ -12,7 +12,7 @@
 
 #include "worker/ctr/agree.h"
 #include "worker/ctr/best_evaluation.h"
-#include "worker/data/file_list.h"
+#include "worker/data/file/file_list.h"
 #include "worker/model/network.h"
 
 namespace strata {

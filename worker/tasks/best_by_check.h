@@ -5,7 +5,7 @@
 
 #include "cluster/collective/group.h"
 #include "strata/status.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/job/job.h"
 
 namespace strata {

@@ -10,7 +10,7 @@
 #include "strata/status.h"
 #include "worker/ctr/best_evaluation.h"
 #include "worker/ctr/training_run.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/network.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/tasks.h"

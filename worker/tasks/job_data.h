@@ -11,9 +11,9 @@
 #include "base/file/disk.h"
 #include "cluster/collective/group.h"
 #include "strata/status.h"
-#include "worker/data/batch.h"
-#include "worker/data/feature.h"
-#include "worker/data/text_counts.h"
+#include "worker/data/batch/batch.h"
+#include "worker/data/feature/feature.h"
+#include "worker/data/feature/text_counts.h"
 #include "worker/job/job.h"
 #include "worker/model/model_shape.h"
 

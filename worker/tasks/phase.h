@@ -11,7 +11,7 @@
 #include "strata/status.h"
 #include "worker/ctr/metrics.h"
 #include "worker/ctr/scorer.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/tasks.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "worker/ctr/metrics.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 
 namespace strata {
 

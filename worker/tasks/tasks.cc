@@ -14,7 +14,7 @@
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/predictions.h"
 #include "worker/ctr/scorer.h"
-#include "worker/data/bad_rows.h"
+#include "worker/data/file/bad_rows.h"
 #include "worker/tasks/job_agreement.h"
 #include "worker/tasks/job_data.h"
 #include "worker/tasks/job_network.h"

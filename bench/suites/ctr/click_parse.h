@@ -7,7 +7,7 @@
 
 #include "cluster/collective/single_group.h"
 #include "strata/status.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 
 namespace strata::bench {
 

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "strata/status.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/layer_graph.h"
 #include "worker/model/model_shape.h"
 

@@ -10,7 +10,7 @@
 #include "storage/memory/local_store.h"
 #include "strata/status.h"
 #include "worker/ctr/trainer.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/model_shape.h"
 #include "worker/model/network.h"
 

@@ -11,7 +11,7 @@
 #include "base/file/disk.h"
 #include "base/hash.h"
 #include "bench/suites/ctr/click_shapes.h"
-#include "worker/data/criteo.h"
+#include "worker/data/text/criteo.h"
 #include "worker/tasks/job_network.h"
 #include "worker/tasks/progress.h"
 #include "worker/tasks/session.h"

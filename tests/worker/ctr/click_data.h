@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/model_shape.h"
 
 namespace strata {

@@ -14,7 +14,7 @@
 #include "tests/support/sim_disk.h"
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/training_state.h"
-#include "worker/data/feature.h"
+#include "worker/data/feature/feature.h"
 
 namespace strata {
 namespace {

@@ -1,6 +1,6 @@
 // Compressed files: what they decode to, whatever pieces they are written and read in, and what is
 // said of damaged ones.
-#include "worker/data/compression.h"
+#include "worker/data/file/compression.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "tests/worker/compress.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/csv_reader.h"
-#include "worker/data/feature_statistics.h"
+#include "worker/data/feature/feature_statistics.h"
+#include "worker/data/text/csv_reader.h"
 
 namespace strata {
 namespace {

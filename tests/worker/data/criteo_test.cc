@@ -1,5 +1,5 @@
 // Criteo's logs: columns by themselves, files without labels, and what is said of other files.
-#include "worker/data/criteo.h"
+#include "worker/data/text/criteo.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/worker/text_disk.h"
-#include "worker/data/csv_reader.h"
+#include "worker/data/text/csv_reader.h"
 
 namespace strata {
 namespace {

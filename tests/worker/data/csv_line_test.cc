@@ -1,4 +1,4 @@
-#include "worker/data/csv_line.h"
+#include "worker/data/text/csv_line.h"
 
 #include <gtest/gtest.h>
 

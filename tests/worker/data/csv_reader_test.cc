@@ -1,4 +1,4 @@
-#include "worker/data/csv_reader.h"
+#include "worker/data/text/csv_reader.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

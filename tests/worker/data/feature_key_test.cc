@@ -1,5 +1,5 @@
 // Keys never change: those of the worked example in docs/protocol.md are what the code computes.
-#include "worker/data/feature_key.h"
+#include "worker/data/feature/feature_key.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/file/disk.h"
-#include "worker/data/raw_layout.h"
+#include "worker/data/raw/raw_layout.h"
 
 namespace strata {
 namespace {

@@ -12,11 +12,11 @@
 
 #include "base/random.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/buckets.h"
-#include "worker/data/csv_batches.h"
-#include "worker/data/csv_reader.h"
-#include "worker/data/feature.h"
-#include "worker/data/feature_statistics.h"
+#include "worker/data/feature/buckets.h"
+#include "worker/data/feature/feature.h"
+#include "worker/data/feature/feature_statistics.h"
+#include "worker/data/text/csv_batches.h"
+#include "worker/data/text/csv_reader.h"
 
 namespace strata {
 namespace {

@@ -1,5 +1,5 @@
 // Which files names and patterns stand for, and how the bytes of several files are shared out.
-#include "worker/data/file_list.h"
+#include "worker/data/file/file_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/file_parts.h"
+#include "worker/data/file/file_parts.h"
 
 namespace strata {
 namespace {

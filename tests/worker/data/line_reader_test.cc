@@ -1,4 +1,4 @@
-#include "worker/data/line_reader.h"
+#include "worker/data/file/line_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -15,8 +15,8 @@
 #include "base/random.h"
 #include "tests/worker/compress.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/raw_batches.h"
-#include "worker/data/raw_features.h"
+#include "worker/data/raw/raw_batches.h"
+#include "worker/data/raw/raw_features.h"
 
 namespace strata {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "base/random.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/csv_reader.h"
-#include "worker/data/feature_statistics.h"
-#include "worker/data/sparse_fields.h"
-#include "worker/data/sparse_reader.h"
+#include "worker/data/feature/feature_statistics.h"
+#include "worker/data/sparse/sparse_fields.h"
+#include "worker/data/sparse/sparse_reader.h"
+#include "worker/data/text/csv_reader.h"
 
 namespace strata {
 namespace {

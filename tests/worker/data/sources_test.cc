@@ -17,11 +17,11 @@
 #include "base/random.h"
 #include "base/thread/work_pool.h"
 #include "tests/support/chosen_keys.h"
-#include "worker/data/batch.h"
-#include "worker/data/keys_by_table.h"
-#include "worker/data/pipeline.h"
-#include "worker/data/shuffle_source.h"
-#include "worker/data/unique_keys.h"
+#include "worker/data/batch/batch.h"
+#include "worker/data/batch/keys_by_table.h"
+#include "worker/data/batch/pipeline.h"
+#include "worker/data/batch/shuffle_source.h"
+#include "worker/data/batch/unique_keys.h"
 
 namespace strata {
 namespace {

@@ -12,12 +12,12 @@
 
 #include "base/random.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/csv_batches.h"
-#include "worker/data/feature_key.h"
-#include "worker/data/sparse_batches.h"
-#include "worker/data/sparse_fields.h"
-#include "worker/data/sparse_line.h"
-#include "worker/data/sparse_reader.h"
+#include "worker/data/feature/feature_key.h"
+#include "worker/data/sparse/sparse_batches.h"
+#include "worker/data/sparse/sparse_fields.h"
+#include "worker/data/sparse/sparse_line.h"
+#include "worker/data/sparse/sparse_reader.h"
+#include "worker/data/text/csv_batches.h"
 
 namespace strata {
 namespace {

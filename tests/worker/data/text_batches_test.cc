@@ -1,5 +1,5 @@
 // Batches of text: those of a plain loop over the rows of a reader, with any number of threads.
-#include "worker/data/text_batches.h"
+#include "worker/data/text/text_batches.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,14 +15,14 @@
 #include "base/random.h"
 #include "tests/worker/compress.h"
 #include "tests/worker/text_disk.h"
-#include "worker/data/criteo.h"
-#include "worker/data/csv_batches.h"
-#include "worker/data/csv_reader.h"
-#include "worker/data/feature_key.h"
-#include "worker/data/row_batches.h"
-#include "worker/data/sparse_batches.h"
-#include "worker/data/sparse_fields.h"
-#include "worker/data/sparse_reader.h"
+#include "worker/data/batch/row_batches.h"
+#include "worker/data/feature/feature_key.h"
+#include "worker/data/sparse/sparse_batches.h"
+#include "worker/data/sparse/sparse_fields.h"
+#include "worker/data/sparse/sparse_reader.h"
+#include "worker/data/text/criteo.h"
+#include "worker/data/text/csv_batches.h"
+#include "worker/data/text/csv_reader.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/data/text_counts.h"
+#include "worker/data/feature/text_counts.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/data/feature_key.h"
+#include "worker/data/feature/feature_key.h"
 
 namespace strata {
 namespace {

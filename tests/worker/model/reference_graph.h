@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/data/batch.h"
+#include "worker/data/batch/batch.h"
 #include "worker/model/layer_graph.h"
 #include "worker/model/network.h"
 

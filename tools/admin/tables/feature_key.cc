@@ -1,5 +1,5 @@
 // strata-admin key: the key of a feature's text or number, without a server.
-#include "worker/data/feature_key.h"
+#include "worker/data/feature/feature_key.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "tools/admin/text/json_line.h"
 #include "tools/admin/text/parse_whole.h"
 #include "tools/admin/text/table_text.h"
-#include "worker/data/feature.h"
+#include "worker/data/feature/feature.h"
 #include "worker/job/job.h"
 
 namespace strata::admin {

@@ -17,10 +17,10 @@
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/scorer.h"
 #include "worker/ctr/trainer.h"
-#include "worker/data/feature_statistics.h"
-#include "worker/data/raw_features.h"
-#include "worker/data/row_batches.h"
-#include "worker/data/shuffle_source.h"
+#include "worker/data/batch/row_batches.h"
+#include "worker/data/batch/shuffle_source.h"
+#include "worker/data/feature/feature_statistics.h"
+#include "worker/data/raw/raw_features.h"
 #include "worker/model/network.h"
 
 namespace strata {

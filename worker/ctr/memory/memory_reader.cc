@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/human_text.h"
-#include "worker/data/number_text.h"
+#include "worker/data/feature/number_text.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strata/click_model.h"
-#include "worker/data/row_reader.h"
+#include "worker/data/batch/row_reader.h"
 
 namespace strata {
 

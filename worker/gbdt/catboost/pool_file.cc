@@ -12,7 +12,7 @@
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "worker/data/line_reader.h"
+#include "worker/data/file/line_reader.h"
 #include "worker/gbdt/catboost/category_hash.h"
 
 namespace strata {

@@ -12,8 +12,8 @@
 
 #include "base/file/disk.h"
 #include "strata/status.h"
-#include "worker/data/csv_line.h"
-#include "worker/data/text_blocks.h"
+#include "worker/data/text/csv_line.h"
+#include "worker/data/text/text_blocks.h"
 #include "worker/gbdt/catboost/catboost_model.h"
 #include "worker/gbdt/catboost/catboost_rows.h"
 #include "worker/gbdt/catboost/pool_columns.h"

@@ -9,7 +9,7 @@
 
 #include "base/file/disk.h"
 #include "strata/status.h"
-#include "worker/data/csv_reader.h"
+#include "worker/data/text/csv_reader.h"
 #include "worker/gbdt/data/category_texts.h"
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/row_source.h"

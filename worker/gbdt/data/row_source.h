@@ -10,8 +10,8 @@
 
 #include "kernels/tree/bins/gpu_bins.h"
 #include "strata/status.h"
-#include "worker/data/bad_rows.h"
-#include "worker/data/line_reader.h"
+#include "worker/data/file/bad_rows.h"
+#include "worker/data/file/line_reader.h"
 #include "worker/gbdt/data/category_texts.h"
 
 namespace strata {

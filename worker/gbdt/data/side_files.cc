@@ -11,8 +11,8 @@
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "base/log.h"
-#include "worker/data/file_look.h"
-#include "worker/data/line_reader.h"
+#include "worker/data/file/file_look.h"
+#include "worker/data/file/line_reader.h"
 
 namespace strata {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
-#include "worker/data/file_look.h"
+#include "worker/data/file/file_look.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/file/disk.h"
 #include "strata/status.h"
-#include "worker/data/line_reader.h"
+#include "worker/data/file/line_reader.h"
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/row_source.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/file/text_file.h"
-#include "worker/data/file_look.h"
+#include "worker/data/file/file_look.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/model/model_cpp.h"
 #include "worker/gbdt/model/model_json.h"

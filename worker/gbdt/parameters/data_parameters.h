@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/data/data_spec.h"
+#include "worker/data/feature/data_spec.h"
 #include "worker/gbdt/data/bin_mapper.h"
 
 namespace strata {
