@@ -21,8 +21,8 @@ Status TableCache::Missing(TableId table) const {
         fmt::format("no table has the id {:#018x}; create it first", static_cast<uint64_t>(table)));
   }
   return NotFound(fmt::format(
-      "there is no table '{}' any more: it was dropped meanwhile, or a server came back "
-      "without its data; then restore a checkpoint",
+      "there is no table '{}' any more: it was dropped meanwhile, or a server came back without "
+      "its data: make it again (a job that is started again does so), or restore a checkpoint",
       entry->second.spec.name));
 }
 

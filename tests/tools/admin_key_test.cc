@@ -12,6 +12,7 @@
 #include "tools/admin/command_line.h"
 #include "tools/admin/commands.h"
 #include "worker/data/feature/feature_key.h"
+#include "worker/data/raw/raw_layout.h"
 
 namespace strata::admin {
 namespace {
@@ -96,6 +97,40 @@ TEST_F(AdminKey, AJobFileSaysWhatIsMissingAndTheTable) {
   EXPECT_EQ(rome["key"], TextKey(kCity, "Rome"));
   EXPECT_EQ(rome["table"], "adult.embedding");
   EXPECT_EQ(Answer({"city", "?", job()})["key"], MissingKey(kCity));
+}
+
+TEST_F(AdminKey, ATableAndSharedKeysAreThoseOfTheJob) {
+  std::string text = kJob;
+  text.replace(text.find("\"age\", \"hours\", \"city\""), 22,
+               "\"age\", \"hours\", \"city\", \"born\"");
+  text += "[[feature]]\ncolumns = [\"born\"]\nkeys_of = \"city\"\n";
+  text += "[[table]]\nname = \"places\"\nfeatures = [\"city\", \"born\"]\n";
+  WriteWholeFile(folder_.File("job.toml"), text);
+  const nlohmann::json born = Answer({"born", "Rome", job()});
+  EXPECT_EQ(born["key"], TextKey(kCity, "Rome"));
+  EXPECT_EQ(born["table"], "adult.places");
+  EXPECT_EQ(Answer({"city", "Rome", job()})["table"], "adult.places");
+  EXPECT_EQ(Answer({"age", "30", "--kind=categorical", job()})["table"], "adult.embedding");
+}
+
+TEST_F(AdminKey, RawRecordsHaveKeysOfTheirSlots) {
+  WriteWholeFile(folder_.File("job.toml"), R"([job]
+name = "raw"
+[data]
+format = "raw"
+raw_dense = 2
+raw_slots = 3
+[[table]]
+name = "first"
+features = ["slot 0"]
+)");
+  const nlohmann::json answer = Answer({"slot 1", "7", job()});
+  EXPECT_EQ(answer["key"], RawKey(1, 7));
+  EXPECT_EQ(answer["table"], "raw.embedding");
+  EXPECT_EQ(Answer({"slot 0", "7", job()})["table"], "raw.first");
+  EXPECT_THAT(Error({"slot 1", "x", job()}),
+              HasSubstr("expected a whole number from 0 to 4294967295"));
+  EXPECT_THAT(Error({"slot 1", "--missing", job()}), HasSubstr("expected a whole number"));
 }
 
 TEST_F(AdminKey, ANumberHasTheKeyOfItsBucket) {

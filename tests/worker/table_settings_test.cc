@@ -137,6 +137,12 @@ TEST(TableSettings, WhatAnOptimizerCannotBe) {
   EXPECT_THAT(why("placement = \"gpu\""),
               HasSubstr("job.toml:18:1: placement is one of all tables: remove it and set "
                         "sparse.placement"));
+  for (const char* key : {"initializer", "init_scale", "value_type", "state_type", "ack"}) {
+    EXPECT_THAT(why(fmt::format("{} = 1", key)),
+                HasSubstr(fmt::format("job.toml:18:1: {0} is one of all tables: remove it and set "
+                                      "sparse.{0}",
+                                      key)));
+  }
   EXPECT_THAT(why("optimizer = \"sgd\"", {"sparse.optimizer=sgd", "sparse.state_type=fp16"}),
               HasSubstr("sparse.state_type has no effect on optimizer sgd"));
   EXPECT_EQ(why("optimizer = \"adam\"", {"sparse.optimizer=sgd", "sparse.state_type=fp16"}), "OK");
@@ -244,7 +250,8 @@ combiner = "mean"
   EXPECT_THAT(why(table("a", "\"slot 0\"") + table("b", "\"slot 1\"") + "combiner = \"mean\"\n"),
               HasSubstr("job.toml:13:1: table.combiner is \"mean\", but each feature of table 'b' "
                         "has one key a record"));
-  EXPECT_THAT(why(table("a", "\"slot 3\"")), HasSubstr("names 'slot 3': expected a column"));
+  EXPECT_THAT(why(table("a", "\"slot 3\"")),
+              HasSubstr("names 'slot 3': expected 'slot 0' to 'slot 2'"));
 }
 
 }  // namespace

@@ -47,9 +47,12 @@ constexpr Setting kTableRows[] = {
 };
 
 constexpr RefusedKey kRefused[] = {
-    {.key = "placement",
-     .why = "is one of all tables: remove it and set sparse.placement. A GPU holds the rows of a "
-            "model of one table, so that several are on servers or in this process"}};
+    {.key = "placement", .why = "is one of all tables: remove it and set sparse.placement"},
+    {.key = "initializer", .why = "is one of all tables: remove it and set sparse.initializer"},
+    {.key = "init_scale", .why = "is one of all tables: remove it and set sparse.init_scale"},
+    {.key = "value_type", .why = "is one of all tables: remove it and set sparse.value_type"},
+    {.key = "state_type", .why = "is one of all tables: remove it and set sparse.state_type"},
+    {.key = "ack", .why = "is one of all tables: remove it and set sparse.ack"}};
 
 bool IsSlot(const FeatureSpec& feature) { return feature.kind != FeatureKind::kNumeric; }
 
@@ -119,9 +122,13 @@ class Tables {
         [&](const FeatureSpec& feature) { return feature.column == column && IsSlot(feature); }));
     if (slots == 0) {
       return WrongIn("table", section, "features",
-                     fmt::format("names '{}': expected a column with a categorical or bucketised "
-                                 "feature ([[feature]]){}",
-                                 column, SlotHint(column)));
+                     fmt::format("names '{}': expected {}{}", column,
+                                 job_.data.raw.has_value()
+                                     ? fmt::format("'slot 0' to 'slot {}'",
+                                                   job_.data.raw->slot_keys.size() - 1)
+                                     : "a column with a categorical or bucketised feature "
+                                       "([[feature]])",
+                                 job_.data.raw.has_value() ? "" : SlotHint(column)));
     }
     const auto [entry, is_new] = table_of_.emplace(column, job_.tables.size());
     if (!is_new) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 namespace strata {
@@ -47,6 +49,32 @@ std::vector<Held> HeldSettings(const JobConfig& job, const SavedModel& model) {
   return all;
 }
 
+std::string TextOf(const GraphTable& table) {
+  return fmt::format("'{}' of {} slots, dim {} and combiner {}", table.name, table.slots, table.dim,
+                     CombinerName(table.combiner));
+}
+std::string TextOf(const LayerSpec& layer) {
+  return fmt::format("'{}' of type {}, inputs {}, width {} and activation {}", layer.name,
+                     LayerKindName(layer.kind), layer.inputs, layer.width,
+                     ActivationName(layer.activation));
+}
+
+// kInvalid names the first of the job's sections that the model has otherwise.
+template <typename Section>
+Status CheckSame(const char* name, const std::vector<Section>& job_has,
+                 const std::vector<Section>& model_has, const JobConfig& job,
+                 const std::string& folder) {
+  const auto [mine, its] = std::ranges::mismatch(job_has, model_has);
+  const bool is_in_job = mine != job_has.end();
+  const bool is_in_model = its != model_has.end();
+  if (!is_in_job && !is_in_model) return {};
+  return Invalid(fmt::format(
+      "{}: {} {} of the job is {}, and that of the model in {} is {}: give the [[{}]]s that it was "
+      "trained with, or name another model (output.model)",
+      is_in_job && !mine->place.empty() ? mine->place : job.file, name, mine - job_has.begin() + 1,
+      is_in_job ? TextOf(*mine) : "missing", folder, is_in_model ? TextOf(*its) : "missing", name));
+}
+
 }  // namespace
 
 Status CheckModelSettings(const JobConfig& job, const SavedModel& model,
@@ -65,18 +93,10 @@ Status CheckModelSettings(const JobConfig& job, const SavedModel& model,
         "model's value, or name another model (output.model)",
         origin->second, setting.key, setting.given, folder, setting.held));
   }
-  if (!job.tables.empty() && job.tables != model.shape.tables) {
-    return Invalid(
-        fmt::format("{}: the job's [[table]]s differ from those of the model in {}: give the "
-                    "tables that it was trained with, or name another model (output.model)",
-                    job.file, folder));
-  }
-  if (!job.layers.empty() && job.layers != model.shape.layers) {
-    return Invalid(fmt::format(
-        "{}: the job's [[layer]]s differ from those of the model in {}: give the layers "
-        "that it was trained with, or name another model (output.model)",
-        job.layers[0].place, folder));
-  }
+  if (!job.tables.empty())
+    STRATA_TRY(CheckSame("table", job.tables, model.shape.tables, job, folder));
+  if (!job.layers.empty())
+    STRATA_TRY(CheckSame("layer", job.layers, model.shape.layers, job, folder));
   return {};
 }
 

@@ -88,7 +88,8 @@ class CtrRun {
                  .asked = [&] { return stop.asked(); },
                  .ends_now = [&] { stop.EndsNow(); }});
     printer.Finish();
-    if (const Status stopped = stop.reason(); !result.ok() && !stopped.ok()) return stopped;
+    if (const Status stopped = stop.reason(); !result.ok() && !stopped.ok())
+      return WithKept(stopped);
     STRATA_TRY(result.status());
     const auto tell = options_.json ? ResultJson : ResultTable;
     const std::string text = tell(options_, *result, session.group().world(), session.servers());
@@ -98,6 +99,15 @@ class CtrRun {
       told_ = PrintStdout("{}{}", text, options_.json ? "\n" : "");
     }
     return {};
+  }
+
+  // Says what is left of training that was stopped before it could take a last checkpoint.
+  Status WithKept(const Status& stopped) const {
+    if (options_.task != Task::kTrain) return stopped;
+    const bool has_checkpoints = options_.job.checkpoint.every_steps > 0;
+    return Cancelled(stopped.message() +
+                     (has_checkpoints ? ": the same job goes on from its newest checkpoint"
+                                      : ": nothing of it is kept, as checkpoint.every_steps is 0"));
   }
 
   const WorkerOptions& options_;

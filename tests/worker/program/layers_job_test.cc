@@ -177,8 +177,10 @@ TEST_F(LayersJob, AModelOfOtherLayersIsRefused) {
   ASSERT_TRUE(job.ok()) << job.status().ToString();
   ASSERT_TRUE(RunJobAlone(Task::kTrain, *job).ok());
   ASSERT_TRUE(RunJobAlone(Task::kEvaluate, *job).ok());
-  EXPECT_THAT(RunJobAlone(Task::kEvaluate, *Job(overrides, layers(6))).status().ToString(),
-              HasSubstr("the job's [[layer]]s differ from those of the model in"));
+  EXPECT_THAT(
+      RunJobAlone(Task::kEvaluate, *Job(overrides, layers(6))).status().ToString(),
+      HasSubstr("layer 1 of the job is 'h' of type linear, inputs [\"embeddings\"], width 6 "
+                "and activation tanh, and that of the model in"));
 }
 
 TEST_F(LayersJob, FeaturesThatNoLayerTakesAreToldOf) {

@@ -133,10 +133,12 @@ TEST_F(TablesJob, TablesHaveDimensionsOfTheirOwn) {
   // A second save replaces the files of all tables.
   EXPECT_EQ(Predictions(tables, {"model.kind=dcn"}), predictions);
   EXPECT_EQ(ModelFiles(RealDisk(), folder_.File("model")).size(), 5U);
-  EXPECT_THAT(Run(Task::kEvaluate, std::string(kTables) + "dim = 6\n", {"model.kind=dcn"})
-                  .status()
-                  .ToString(),
-              HasSubstr("the job's [[table]]s differ from those of the model in"));
+  EXPECT_THAT(
+      Run(Task::kEvaluate, std::string(kTables) + "dim = 6\n", {"model.kind=dcn"})
+          .status()
+          .ToString(),
+      HasSubstr("job.toml:28:1: table 1 of the job is 'people' of 2 slots, dim 6 and combiner "
+                "sum, and that of the model in"));
   EXPECT_THAT(
       Run(Task::kTrain, tables).status().ToString(),
       HasSubstr("job.toml:28:1: table 'people': dim is 7: expected model.embedding_dim, 4, as "

@@ -233,6 +233,12 @@ Status RunStatus(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
   STRATA_ASSIGN(const std::vector<Machine> machines,
                 AllNodes(config, request.rendezvous, request.timeout));
+  const auto is_worker = [](const Machine& machine) { return machine.role == Role::kWorker; };
+  if (request.expect_workers && std::ranges::none_of(machines, is_worker)) {
+    return Invalid(
+        "--expect-workers: the cluster's machine list names no worker: add their lines, or say "
+        "where they meet by --rendezvous=host:port");
+  }
   const std::vector<NodeAnswer> answers = AskStatus(config, machines, request.timeout);
   const TableNames all_tables = AllTables(answers);
   if (request.output == Request::Output::kJson) {

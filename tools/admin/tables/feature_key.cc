@@ -16,6 +16,8 @@
 #include "tools/admin/text/parse_whole.h"
 #include "tools/admin/text/table_text.h"
 #include "worker/data/feature/feature.h"
+#include "worker/data/raw/raw_features.h"
+#include "worker/data/raw/raw_layout.h"
 #include "worker/job/job.h"
 
 namespace strata::admin {
@@ -29,7 +31,8 @@ struct Known {
   std::string file;                     // that lists them
   bool trim = false;                    // as the job says
   std::vector<std::string> missing;     // texts of the job
-  std::string table;                    // of the job; "": unknown
+  std::string job;                      // its name; "": unknown
+  std::vector<GraphTable> tables;       // of the job; none: there is one
 };
 
 Result<std::vector<FittedFeature>> ReadFeatures(const std::string& path) {
@@ -54,16 +57,40 @@ Result<Known> ReadFiles(const KeyRequest& request) {
     for (const FeatureSpec& spec : job.data.features) {
       known.features.push_back({.spec = spec, .boundaries = {}});
     }
+    if (job.data.raw.has_value()) known.features = RawFeatures(*job.data.raw);
     known.file = request.job_file;
     known.trim = job.data.format.trim;
     known.missing = job.data.format.missing;
-    known.table = job.name + ".embedding";
+    known.job = job.name;
+    known.tables = job.tables;
   }
   if (!request.features_file.empty()) {
     STRATA_ASSIGN(known.features, ReadFeatures(request.features_file));
     known.file = request.features_file;
   }
   return known;
+}
+
+bool HasKeys(const FittedFeature& feature) { return feature.spec.kind != FeatureKind::kNumeric; }
+
+// Which of the features with keys this one is, from 0 on.
+size_t SlotOf(const Known& known, const FittedFeature& feature) {
+  size_t slot = 0;
+  for (const FittedFeature& other : known.features) {
+    if (other == feature) break;
+    if (HasKeys(other)) ++slot;
+  }
+  return slot;
+}
+
+// Slots stand in the order of the tables, as LoadJob puts them.
+std::string TableOf(const Known& known, const FittedFeature& feature) {
+  size_t slot = SlotOf(known, feature);
+  for (const GraphTable& table : known.tables) {
+    if (slot < table.slots) return fmt::format("{}.{}", known.job, table.name);
+    slot -= table.slots;
+  }
+  return known.job + ".embedding";
 }
 
 // The one feature of the column that has keys.
@@ -127,6 +154,19 @@ Result<uint64_t> BucketOfText(const FittedFeature& feature, const KeyRequest& re
   return BucketOf(feature, number);
 }
 
+// Of a value of raw records, which are whole numbers and never missing.
+Result<Key> KeyOfRaw(const Known& known, const FittedFeature& feature, const KeyRequest& request,
+                     const std::string& text) {
+  uint32_t value = 0;
+  if (request.missing || !ParseWhole(text, &value)) {
+    return Invalid(
+        fmt::format("TEXT '{}': '{}' is of raw records: expected a whole number from 0 "
+                    "to {}",
+                    text, request.column, UINT32_MAX));
+  }
+  return RawKey(static_cast<uint32_t>(SlotOf(known, feature)), value);
+}
+
 std::string AsText(const nlohmann::ordered_json& json) {
   using enum TableText::Align;
   std::vector<TableText::Column> columns;
@@ -152,11 +192,13 @@ Status RunKey(const Request& request, std::string* out) {
   STRATA_ASSIGN(const Known known, ReadFiles(asked));
   STRATA_ASSIGN(const FittedFeature feature, FindFeature(asked, known));
   const std::string text = Seen(asked, known);
-  const uint64_t salt = FeatureSalt(asked.column, feature.spec.kind);
+  const uint64_t salt = FeatureSalt(feature.spec);
   nlohmann::ordered_json json = {
       {"column", asked.column}, {"kind", FeatureKindName(feature.spec.kind)}, {"text", text}};
   Key key = 0;
-  if (text.empty()) {
+  if (feature.raw_keys > 0) {
+    STRATA_ASSIGN(key, KeyOfRaw(known, feature, asked, text));
+  } else if (text.empty()) {
     json["text"] = nullptr;
     key = MissingKey(salt);
   } else if (feature.spec.kind == FeatureKind::kBucketised) {
@@ -167,7 +209,7 @@ Status RunKey(const Request& request, std::string* out) {
     key = TextKey(salt, text);
   }
   json["key"] = key;
-  if (!known.table.empty()) json["table"] = known.table;
+  if (!known.job.empty()) json["table"] = TableOf(known, feature);
   *out = request.output == Request::Output::kJson ? JsonLine(json) : AsText(json);
   return {};
 }

@@ -126,7 +126,9 @@ Status ShuffleSource::CopyDrawn(Batch* batch) {
   RunPieces(threads_.get(), drawn_.size(), kPiece, [&](size_t begin, size_t end) {
     Row passing;
     for (size_t i = begin; i < end; ++i) {
-      if (i + kRowsAhead < end) rows_[drawn_[i + kRowsAhead].place].Prefetch();
+      // A place belongs to the thread of its first move; others look elsewhere.
+      const size_t ahead = i + kRowsAhead;
+      if (ahead < end && drawn_[ahead].from == kNone) rows_[drawn_[ahead].place].Prefetch();
       const Move& move = drawn_[i];
       if (move.from != kNone) {
         Take(move.from, &passing);
