@@ -1,6 +1,6 @@
-// ShuffleSource: the samples of another source in random order, through a buffer of bounded size:
-// each sample that leaves is drawn at random from the buffer, and the source's next one takes its
-// place. Several threads copy the samples; what is drawn does not depend on them.
+// ShuffleSource gives the samples of another source in random order, through a buffer of bounded
+// size. Each sample that leaves is drawn at random from the buffer, and the source's next one takes
+// its place. Several threads copy the samples; what is drawn does not depend on them.
 #pragma once
 
 #include <cstddef>
