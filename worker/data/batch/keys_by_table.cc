@@ -1,6 +1,7 @@
 #include "worker/data/batch/keys_by_table.h"
 
 #include <atomic>
+#include <numeric>
 
 #include "strata/status.h"
 
@@ -25,6 +26,7 @@ bool HasKeyABag(const Batch& batch, WorkPool& threads) {
 }  // namespace
 
 void KeysByTable::Set(const Batch& batch) {
+  STRATA_CHECK(std::reduce(table_slots_.begin(), table_slots_.end()) == batch.slots);
   batch_ = &batch;
   has_key_a_bag_ = HasKeyABag(batch, threads_);
   first_slots_.clear();
@@ -41,7 +43,6 @@ void KeysByTable::Set(const Batch& batch) {
     if (!has_key_a_bag_) AddOffsets(table);
     begins_.push_back(begins_.back() + KeysBefore(table, batch.samples));
   }
-  STRATA_CHECK(slots == batch.slots);
 }
 
 std::span<const uint32_t> KeysByTable::offsets() const {
