@@ -150,11 +150,23 @@ TEST(ModelFormat, AByteOrderMarkIsNoPartOfAModel) {
   }
 }
 
+// A model of CatBoost is known by a word that a feature of another model may have as its name.
+TEST(ModelFormat, AFeatureOfAnyNameIsNoModelOfCatBoost) {
+  SimDisk disk;
+  TreeModel model = ModelOf("binary");
+  model.feature_names[0] = "features_info";
+  ASSERT_TRUE(WriteFileAtomically(disk, "m", *WriteModelAs(model, ModelFormat::kXgboost)).ok());
+  const Result<TreeModel> read = ReadModelFile(disk, "m");
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->feature_names, model.feature_names);
+}
+
 TEST(ModelFormat, FilesThatHoldNoModelAreNamed) {
   const std::pair<std::string, const char*> cases[] = {
       {Golden("gbdt/binary.dump.json"), "m: a dump of a model"},
       {*WriteModelAs(ModelOf("binary"), ModelFormat::kJson), "m: a dump of a model"},
       {"[\n  { \"nodeid\": 0, \"depth\": 0 }]", "m: a dump of a model"},
+      {Golden("catboost/numbers.json"), "m: a model of CatBoost"},
       {"booster[0]:\n0:[f2<2.45] yes=1,no=2,missing=2\n", "m: a dump of a model"},
       {"\x1f\x8b\x08\x01", "m: expected a model as text, found compressed with gzip"},
       {"\x80\x04\x95\x01", "m: expected a model as text, found a Python pickle"}};

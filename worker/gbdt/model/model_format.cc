@@ -27,6 +27,11 @@ bool IsDump(std::string_view text) {
   return text.starts_with("booster[");
 }
 
+// A feature of an XGBoost model may have any name.
+bool IsCatBoost(std::string_view text) {
+  return text.find("\"learner\"") == text.npos && text.find("\"features_info\"") != text.npos;
+}
+
 }  // namespace
 
 Result<ModelFormat> ModelFormatOf(std::string_view name) {
@@ -65,7 +70,7 @@ Result<TreeModel> ReadModelFile(Disk& disk, const std::string& path) {
     STRATA_TRY(CheckIsText(*file, path, "a model as text"));
     return ReadLightGbmText(text, path);
   }
-  if (text.find("\"features_info\"") != std::string::npos) {
+  if (IsCatBoost(text)) {
     return Invalid(fmt::format(
         "{}: a model of CatBoost, which predicts by its own options: strata-worker --task=predict "
         "model_file={} input_path=FILE (docs/catboost.md)",
