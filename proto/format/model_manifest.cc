@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "base/human_text.h"
 #include "base/json_text.h"
 #include "proto/format/sealed_json.h"
 
@@ -196,10 +197,9 @@ Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::str
   // The header line says the version, and no checksum is of it.
   const uint32_t version = VersionOf(manifest);
   if (!bytes.starts_with(fmt::format("{} {} ", SealOf(version).kind, version))) {
-    return Corrupt(
-        fmt::format("{}: bytes 0 to {}: expected version {}, which says what is in it, "
-                    "found another one",
-                    file, bytes.find('\n'), version));
+    return Corrupt(fmt::format(
+        "{}: bytes 0 to {}: expected version {}, which says what is in it, found '{}'", file,
+        bytes.find('\n'), version, ShownBytes(bytes.substr(0, bytes.find('\n')))));
   }
   return manifest;
 }

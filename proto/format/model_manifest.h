@@ -24,7 +24,7 @@
 namespace strata::format {
 
 // The newest that is read. A manifest is written as the oldest version that can say all of it, so
-// that older builds read it; they refuse newer versions, of which they would leave something out.
+// that older builds read it. They refuse newer versions, of which they would leave something out.
 constexpr uint32_t kModelVersion = 3;
 constexpr size_t kModelBlockBytes = size_t{1} << 20;
 constexpr size_t kModelManifestBytesMax = size_t{256} << 20;

@@ -113,6 +113,13 @@ TEST(ModelManifest, ANewerVersionSaysBothVersions) {
               HasSubstr("folder/manifest: format version 27 is newer than 3"));
 }
 
+TEST(ModelManifest, AnOlderVersionThanItsContentIsShown) {
+  std::string whole = EncodeModelManifest(Example());
+  whole.replace(std::strlen("strata-model "), 1, "2");
+  EXPECT_THAT(DecodeModelManifest(whole, "m").status().message(),
+              HasSubstr("expected version 3, which says what is in it, found 'strata-model 2 "));
+}
+
 // Bodies with a right checksum whose content is wrong: what a program that writes our format badly
 // would leave behind.
 TEST(ModelManifest, BodiesThatAreSealedButWrong) {
