@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -118,10 +119,11 @@ class CtrReader {
       }
       // A sum of means may be a fraction.
       const bool is_sum = table->IsMean() && i % stride == 1;
-      const double number = items[i].is_number() ? items[i].get<double>() : -1;
+      const double number = items[i].is_number() ? items[i].get<double>() : NAN;
       const bool is_count = number >= 0 && number <= kCountMax && number == std::floor(number);
-      if (is_sum ? !items[i].is_number() : !is_count) {
-        return item().Expected(is_sum ? "a number" : fmt::format("a count up to {}", kCountMax));
+      if (is_sum ? !(std::abs(number) <= FLT_MAX) : !is_count) {
+        return item().Expected(is_sum ? "a number that a float can hold"
+                                      : fmt::format("a count up to {}", kCountMax));
       }
       table->numbers.push_back(number);
     }

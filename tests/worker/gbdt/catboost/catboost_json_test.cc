@@ -253,6 +253,10 @@ TEST(CatBoostJson, WhatDoesNotFitIsNamedWithItsPlace) {
       EXPECT_THAT(status.message(), HasSubstr(part)) << bad.pointer;
     }
   }
+  json means = GoldenJson("means");
+  (*means["ctr_data"].begin())["hash_map"][1] = 1e39;
+  EXPECT_THAT(ReadCatBoostJson(means.dump(), "m.json").status().message(),
+              HasSubstr("hash_map[1]: expected a number that a float can hold, found 1e+39"));
   const std::pair<std::function<void(json*)>, std::string> tables[] = {
       {[](json* t) { (*t)["hash_stride"] = 9; }, "hash_map: expected an array of keys with 8"},
       {[](json* t) { (*t)["hash_stride"] = 1; }, "hash_stride: expected a whole number from 2"},
