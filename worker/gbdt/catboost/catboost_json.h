@@ -9,16 +9,13 @@
 
 namespace strata {
 
-// Whether the text is JSON of CatBoost rather than of another library; it may be wrong all the
-// same.
-bool LooksLikeCatBoostJson(std::string_view text);
-
-// `name` stands in messages. kCorrupt: name, the place, expected and found. kInvalid: what is not
-// supported (features that are texts or embeddings, CatBoost's binary format).
+// Reads a model; `name` stands in messages. kCorrupt: name, the place, expected and found.
+// kInvalid: what is not supported (features that are texts or embeddings, CatBoost's binary
+// format).
 Result<CatBoostModel> ReadCatBoostJson(std::string_view text, const std::string& name);
 
-// What CatBoost loads and predicts the same with. kInvalid: a table of means whose sums are no
-// whole numbers, as with several target borders: CatBoost reads its own files of those wrong, too.
+// Writes JSON that CatBoost loads, and with which it predicts the same. kInvalid: a table of means
+// holds sums that are no whole numbers, which CatBoost would read as other numbers.
 Result<std::string> WriteCatBoostJson(const CatBoostModel& model);
 
 }  // namespace strata

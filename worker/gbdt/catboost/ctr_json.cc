@@ -63,9 +63,9 @@ class CtrReader {
     return {};
   }
 
-  Status ReadNumbers(const JsonAt& list) {
+  Status ReadCtrList(const JsonAt& list) {
     STRATA_ASSIGN(const std::vector<JsonAt> items, list.Items());
-    for (const JsonAt& at : items) STRATA_TRY(ReadNumber(at));
+    for (const JsonAt& at : items) STRATA_TRY(ReadCtr(at));
     return {};
   }
 
@@ -197,7 +197,7 @@ class CtrReader {
                                .place = static_cast<size_t>(found - values.begin())});
   }
 
-  Status ReadNumber(const JsonAt& at) {
+  Status ReadCtr(const JsonAt& at) {
     CatBoostCtr ctr;
     STRATA_ASSIGN(const CtrType type, TypeAt(at, "ctr_type"));
     STRATA_ASSIGN(CtrProjection projection, ProjectionAt(at, "elements"));
@@ -294,7 +294,7 @@ Status ReadCtrs(const JsonAt& document, CatBoostModel* model) {
   STRATA_ASSIGN(const JsonAt features, document.At("features_info"));
   if (features.Holds("ctrs")) {
     STRATA_ASSIGN(const JsonAt list, features.At("ctrs"));
-    STRATA_TRY(reader.ReadNumbers(list));
+    STRATA_TRY(reader.ReadCtrList(list));
   }
   model->ListCtrSplits();
   return {};
