@@ -93,8 +93,9 @@ std::vector<size_t> PlacesByName(const std::vector<UsedFeature>& used,
 }
 
 std::string Shown(const UsedFeature& feature) {
-  return feature.name.empty() ? fmt::format("feature {}", feature.flat)
-                              : fmt::format("feature {} ('{}')", feature.flat, feature.name);
+  return feature.name.empty()
+             ? fmt::format("feature {}", feature.flat)
+             : fmt::format("feature {} ('{}')", feature.flat, ShownBytes(feature.name));
 }
 
 Result<std::vector<size_t>> PlacesByOrder(const std::vector<UsedFeature>& used,
