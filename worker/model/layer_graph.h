@@ -128,7 +128,7 @@ struct LayerParameters {
   ParameterRange second_weights;  // V
   ParameterRange scales;          // kLayerNorm, kBatchNorm
   ParameterRange biases;          // kWide: first of the three
-  // kBatchNorm: `statistics` of kernels/dense/batch_norm.h, behind all that training learns. Their
+  // kBatchNorm: `statistics` of kernels/dense/batch_norm.h, after all that training learns. Their
   // gradients are its `sums`, and no optimizer updates them (UpdateStatistics).
   ParameterRange statistics;
   size_t count() const {

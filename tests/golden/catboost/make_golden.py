@@ -4,7 +4,7 @@ usage: make_golden.py, in this folder, with the packages catboost (1.2.10) and n
 
 rows.tsv holds 40 rows: sample id, label, three numbers, three categories; rows.cd describes them. Of
 the rows, some miss f1, and some have categories that training has not seen. NAME.json is a model
-without what its training was told, and NAME.expected.json what CatBoost predicts for the rows.
+without the parameters of its training, and NAME.expected.json what CatBoost predicts for the rows.
 """
 
 import json

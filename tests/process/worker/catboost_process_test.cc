@@ -80,7 +80,7 @@ TEST(CatBoostProcess, WrongCommandLinesEndWithExitCode2AndSayWhy) {
   }
 }
 
-// Who gives it in LightGBM's words is told how to.
+// A train.conf cannot name such a model: the error says which options do.
 TEST(CatBoostProcess, ATrainConfNamesTheWayForCatBoostsModels) {
   const TempFolder folder;
   WriteWholeFile(folder.File("conf"), "task = predict\ndata = " + kGolden +

@@ -1,5 +1,5 @@
-// CatBoostModel: a model of CatBoost in memory, as its JSON has it: features with their borders,
-// statistics of categories, and trees whose nodes test one bit each.
+// CatBoostModel is a model of CatBoost in memory, as its JSON has it. It has features with their
+// borders, statistics of categories, and trees whose nodes test one bit each.
 #pragma once
 
 #include <compare>

@@ -18,7 +18,8 @@ class CatBoostPredictor {
   // The model outlives it.
   explicit CatBoostPredictor(const CatBoostModel& model);
 
-  // Raw values: row * outputs + output. Sums in double, in the order of the trees.
+  // Writes the raw values, rows.rows() * outputs of them: those of a row stand side by side. Sums
+  // are in double, in the order of the trees.
   void Raw(const CatBoostRows& rows, std::span<double> out) const;
 
  private:

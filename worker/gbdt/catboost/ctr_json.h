@@ -10,7 +10,7 @@
 
 namespace strata {
 
-// Fills the model's tables and ctrs, and lists their splits behind those of the features, which are
+// Fills the model's tables and ctrs, and lists their splits after those of the features, which are
 // there. kCorrupt: the place, expected and found.
 Status ReadCtrs(const JsonAt& document, CatBoostModel* model);
 

@@ -25,13 +25,14 @@ struct PoolColumn {
   std::string name;  // of a feature; empty: none is known
 };
 
-// Of a column description, whose lines are "place<tab>type[<tab>name]": the columns of rows with
-// `count` fields. What has no line is Num. `name` stands in messages. kInvalid: name:line, expected
-// and found; also for types that prediction would have to take into account (Baseline, Text, ...).
+// Reads a column description, whose lines are "place<tab>type[<tab>name]", for rows of `count`
+// fields. It gives `count` columns, and one without a line is a number. `name` stands in messages.
+// kInvalid: name:line, expected and found; also for types that prediction would have to take into
+// account (Baseline, Text, ...).
 Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
                                                        const std::string& name, size_t count);
 
-// Without a column description: a label, then numbers.
+// The columns of rows of `count` fields without a column description: a label, then numbers.
 std::vector<PoolColumn> DefaultColumns(size_t count);
 
 // What a column is to a model.
@@ -40,10 +41,11 @@ struct ModelColumn {
   size_t feature = 0;  // place in the model's numbers, or categories
 };
 
-// By name where names of the model's features and of the columns are all different and all of the
-// former are there; else by place among the features, where names that both have must be the same.
-// Only what the model's splits and keys use is read. kInvalid: a feature that is not there, or is
-// of the other kind; `name` is that of the rows.
+// Says of each column what it is to the model. Names decide where the columns of features have
+// different ones, and those of all features that the model uses are among them. Else the place
+// among the features decides, and names that both have must be the same. Only what the model's
+// splits and keys use is read. kInvalid: a feature is not there, or is of the other kind. `name` is
+// that of the rows, and stands in messages.
 Result<std::vector<ModelColumn>> MatchColumns(const CatBoostModel& model,
                                               const std::vector<PoolColumn>& columns,
                                               const std::string& name);

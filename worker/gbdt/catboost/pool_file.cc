@@ -19,6 +19,7 @@ namespace strata {
 namespace {
 
 constexpr uint64_t kDescriptionBytesMax = 64 << 20;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // CatBoost's list.
 constexpr std::string_view kMissingTexts[] = {
@@ -61,7 +62,7 @@ Result<FirstLines> ReadFirstLines(OpenedText* text, bool has_header) {
     text->first_line = lines.lines_read() + 1;
   }
   return Invalid(fmt::format("{}: no row: expected one row a line{}", text->path,
-                             has_header ? " behind the header" : ""));
+                             has_header ? " after the header" : ""));
 }
 
 }  // namespace
@@ -73,7 +74,6 @@ bool ReadPoolNumber(std::string_view field, float* number) {
   const char* const end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, value);
   if (error == std::errc() && stop == end && std::isfinite(value)) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
     const bool fits = std::abs(value) <= FLT_MAX;
     *number = fits ? static_cast<float>(value) : (value > 0 ? kInfinity : -kInfinity);
     if (*number == 0) *number = 0;
@@ -85,8 +85,7 @@ bool ReadPoolNumber(std::string_view field, float* number) {
   }
   const bool is_negative = field.starts_with('-');
   if (!IsInfinity(is_negative ? field.substr(1) : field)) return false;
-  *number = is_negative ? -std::numeric_limits<float>::infinity()
-                        : std::numeric_limits<float>::infinity();
+  *number = is_negative ? -kInfinity : kInfinity;
   return true;
 }
 

@@ -27,15 +27,15 @@ struct PoolOptions {
   bool has_header = false;  // the first line holds the columns' names
 };
 
-// A field as a number, as CatBoost reads it: what it has for missing is NaN, and minus 0 is 0.
-// False of any other text.
+// Reads a field as the number that CatBoost reads: NaN for its texts of missing values, 0 for
+// minus 0, and an infinity for a double beyond the floats. False: the field is no number.
 bool ReadPoolNumber(std::string_view field, float* number);
 
 // One thread at a time; of const functions any number.
 class PoolFile {
  public:
-  // Disk and model outlive it. `check` is asked while standard input gives nothing. kNotFound: no
-  // such file. kInvalid: a file without a row, or columns that do not fit the model.
+  // Disk and model outlive it. `check` is asked while standard input gives nothing. kNotFound:
+  // there is no such file. kInvalid: the file has no row, or columns that do not fit the model.
   static Result<std::unique_ptr<PoolFile>> Open(Disk& disk, const PoolOptions& options,
                                                 const CatBoostModel& model,
                                                 const std::function<Status()>& check);
@@ -45,9 +45,9 @@ class PoolFile {
   // A blank line is no row, unless rows have one column, which it then misses.
   bool IsRow(std::string_view line) const { return !line.empty() || columns_.size() == 1; }
 
-  // Reads a line into one of the rows. `sample_id` becomes the text of that column, where there is
-  // one, and may point into `fields`, which is reused from line to line. kInvalid: what is wrong
-  // with the line; the message does not name its place.
+  // Reads a line into the row of this number, which is below rows->rows(). `sample_id` becomes the
+  // text of that column, where there is one. It may point into `fields`, whose memory the next line
+  // may use again. kInvalid: what is wrong with the line; the message does not name its place.
   Status ReadRow(std::string_view line, size_t row, CatBoostRows* rows, CsvFields* fields,
                  std::string_view* sample_id) const;
   bool has_sample_ids() const { return sample_id_.has_value(); }

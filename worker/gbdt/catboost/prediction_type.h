@@ -26,10 +26,10 @@ class PredictedValues {
   size_t columns() const { return columns_; }
   // The names of the columns: "Class", "Probability:Class=b".
   std::vector<std::string> Names() const;
-  // Of a row's raw values. A class is its number; the value of a class that training has not seen
-  // is minus infinity, and its probability 0.
+  // Makes columns() values of a row's raw values, of which there is one an output. A class is its
+  // number. The value of a class that training has not seen is minus infinity, its probability 0.
   void Of(std::span<const double> raw, std::span<double> values) const;
-  // Appends the values as text, parted by tabs; a class by its label.
+  // Appends columns() values as text, with tabs between them; a class by its label.
   void AppendText(std::span<const double> values, std::string* text) const;
 
  private:

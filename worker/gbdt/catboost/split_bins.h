@@ -1,5 +1,5 @@
-// SplitBins: the bits that a model's splits are for many rows: features and statistics as bins of a
-// byte, which a split compares with a constant.
+// SplitBins gives the bits of a model's splits for many rows. Features and statistics become bins
+// of a byte, which a split compares with a constant.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class SplitBins {
   // By the number of a split of the model.
   const BinSplit& split(uint32_t index) const { return splits_[index]; }
   size_t columns() const { return columns_.size(); }
-  // The bytes of each column, column after column: columns() * rows.rows() of them.
+  // Writes the bytes of each column, column after column: columns() * rows.rows() of them.
   void Fill(const CatBoostRows& rows, std::span<uint8_t> bins) const;
 
  private:

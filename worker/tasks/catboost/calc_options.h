@@ -24,12 +24,14 @@ struct CalcOptions {
   std::vector<NamedFile> inputs;
 };
 
+// The options, with defaults and bounds, as they are parsed and documented.
 const SettingsTable& CalcSettingsTable();
 
 // Whether the words of a command line, key=value each, name a model of CatBoost.
 bool NameCatBoostModel(std::span<const std::string> words);
 
-// kInvalid: an option that is not known, has no effect on the task, or is missing.
+// Reads the words of a command line, key=value each, for the task of this name. kInvalid: an option
+// is not known, has no effect on the task, is missing or has a wrong value.
 Result<CalcOptions> ParseCalcOptions(std::span<const std::string> words, const std::string& task);
 
 }  // namespace strata

@@ -42,7 +42,7 @@ std::vector<std::vector<std::string>> GoldenCatBoostCells() {
     std::istringstream fields(line);
     std::vector<std::string> row;
     for (std::string field; std::getline(fields, field, '\t');) row.push_back(field);
-    cells.emplace_back(row.begin() + 2, row.end());  // behind sample id and label
+    cells.emplace_back(row.begin() + 2, row.end());  // after sample id and label
   }
   return cells;
 }

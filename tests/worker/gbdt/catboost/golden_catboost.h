@@ -14,6 +14,7 @@ inline constexpr const char* kGoldenCatBoost[] = {
     "absent_classes", "combinations", "depthwise",  "lossguide", "means",
     "nan_max",        "numbers",      "one_vs_all", "poisson",   "types"};
 
+// The model NAME.json. A file that cannot be read fails the test.
 CatBoostModel GoldenCatBoost(const std::string& name);
 
 // What the model reads of rows, whose cells are by feature: texts of numbers, "" for a missing one,
