@@ -52,9 +52,9 @@ enum class LayerKind : uint8_t {
   // y = (x - mean) / sqrt(variance + 1e-5) * scales + biases, of the sample's elements (Ba et al.,
   // "Layer Normalization", 2016).
   kLayerNorm,
-  // y = (x - mean) / sqrt(variance + 1e-5) * scales + biases, column by column: in training of the
-  // batch, and else by the running statistics of training (Ioffe and Szegedy, "Batch
-  // Normalization", ICML 2015).
+  // y = (x - mean) / sqrt(variance + 1e-5) * scales + biases, column by column (Ioffe and Szegedy,
+  // "Batch Normalization", ICML 2015). Training takes the moments of the batch, and scoring the
+  // running statistics of training.
   kBatchNorm,
 };
 const char* LayerKindName(LayerKind kind);  // "linear", "low_rank_cross", ...

@@ -103,8 +103,9 @@ std::unique_ptr<Network> MakeCpuNetwork(LayerGraph graph, WorkPool* threads = nu
 Result<std::unique_ptr<Network>> MakeGpuNetwork(LayerGraph graph, int gpu, GemmPrecision precision,
                                                 int threads);
 
-// Biases and weights of kWide 0, scales 1, running means 0 and variances 1, others uniform in
-// +-sqrt(6 / (in + out)) (Glorot and Bengio, AISTATS 2010); a function of the seed alone.
+// Sets biases and weights of kWide to 0, scales to 1, running means to 0 and running variances
+// to 1. Others are uniform in +-sqrt(6 / (in + out)) (Glorot and Bengio, AISTATS 2010), and a
+// function of the seed alone.
 void InitializeParameters(const LayerGraph& graph, uint64_t seed, std::span<float> parameters);
 
 // Moves the statistics among the parameters by those of a batch (MoveStatistics of

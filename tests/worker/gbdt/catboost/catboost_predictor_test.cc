@@ -240,8 +240,9 @@ class RandomModel {
   size_t feature_splits_ = 0;
 };
 
-// Features of more than 255 borders and values, missing values, values on borders, keys that are
-// not known, both kinds of trees; and the same again of what is written and read.
+// The models have features of more than 255 borders and values, and both kinds of trees. Rows have
+// missing values, values on borders and keys that are not known. What is written and read again
+// predicts the same.
 TEST(CatBoostPredictor, RandomModelsPredictWhatTheyMean) {
   size_t ctrs = 0;
   for (uint32_t seed = 0; seed < 40; ++seed) {
