@@ -55,6 +55,7 @@ std::string ToJson(const JobConfig& job, const LayerGraph& graph) {
     tables.push_back({{"name", table.name},
                       {"slots", table.slots},
                       {"dim", table.dim},
+                      {"combiner", CombinerName(table.combiner)},
                       {"row_dim", graph.row_dim(tables.size())}});
   }
   const Memory memory = MemoryOf(job, graph);
