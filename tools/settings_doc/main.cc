@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -64,6 +65,18 @@ and `output_path`. [catboost.md](catboost.md) says more.
 | --- | --- | --- |
 )";
 
+constexpr const char* kFitHead =
+    R"(## CatBoost's fit
+
+What `strata-worker --catboost-params=FILE` takes: the keys of the object of JSON in FILE, which
+key=value on the command line overrides. They are the parameters of `catboost fit`, with
+underscores.
+[catboost.md](catboost.md#training) says more.
+
+| key | default | meaning |
+| --- | --- | --- |
+)";
+
 std::string WithTicks(std::string_view names) {
   std::string text;
   while (!names.empty()) {
@@ -104,13 +117,18 @@ std::string TrainConfMarkdown() {
   return text + "\n";
 }
 
-std::string CalcMarkdown() {
-  std::string text = kCalcHead;
-  const strata::SettingsTable& table = strata::CalcSettingsTable();
+// Of CatBoost's fit or calc.
+std::string CatBoostMarkdown(const char* head, const strata::SettingsTable& table,
+                             std::span<const strata::FitAlias> aliases) {
+  std::string text = head;
   for (const strata::Setting& row : table.settings) {
     const std::string value =
         row.default_value.empty() ? "" : fmt::format("`{}`", row.default_value);
     text += fmt::format("| `{}` | {} | {} |\n", row.key, value, Escaped(row.help));
+  }
+  if (!aliases.empty()) text += "\nOther names:\n\n| name | key |\n| --- | --- |\n";
+  for (const strata::FitAlias& alias : aliases) {
+    text += fmt::format("| `{}` | `{}` |\n", alias.name, alias.key);
   }
   text += "\nRefused by name:\n\n| key | why |\n| --- | --- |\n";
   for (const strata::RefusedKey& row : table.refused) {
@@ -149,8 +167,10 @@ std::string OptimizersMarkdown() {
 
 int main() {
   return strata::ExitCode(strata::PrintStdout(
-      "{}{}\n{}\n{}{}{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
+      "{}{}\n{}\n{}{}{}{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
       strata::SettingsMarkdown(strata::JobSettingsTable()), OptimizersMarkdown(),
-      TrainConfMarkdown(), CalcMarkdown(),
+      TrainConfMarkdown(),
+      CatBoostMarkdown(kFitHead, strata::FitSettingsTable(), strata::FitAliases()),
+      CatBoostMarkdown(kCalcHead, strata::CalcSettingsTable(), {}),
       strata::SettingsMarkdown(strata::WorkerSettingsTable())));
 }

@@ -28,6 +28,13 @@ constexpr Setting kSettings[] = {
      .flag = "lightgbm_conf",
      .programs = kProgramWorker,
      .in_file = false},
+    {.key = "catboost_params",
+     .help =
+         "Path of CatBoost's parameters, an object of JSON, as catboost fit --params-file takes "
+         "it: trains CatBoost's trees. key=value on the command line overrides a key of it.",
+     .flag = "catboost_params",
+     .programs = kProgramWorker,
+     .in_file = false},
     {.key = "task",
      .type = SettingType::kChoice,
      .default_value = "train",
@@ -88,11 +95,11 @@ Status CheckTreeFlags(const Settings& worker) {
   return {};
 }
 
-// What a model of CatBoost takes from elsewhere.
-Status CheckCalcFlags(const Settings& worker, bool in_cluster) {
+// What tasks of CatBoost take from elsewhere; `option` is what names them.
+Status CheckCatBoostFlags(const Settings& worker, const char* option, bool in_cluster) {
   for (const char* flag : {"job", "lightgbm_conf"}) {
     if (worker.Text(flag).empty()) continue;
-    return Invalid(fmt::format("--{} and model_file exclude each other: give one", flag));
+    return Invalid(fmt::format("--{} and {} exclude each other: give one", flag, option));
   }
   if (worker.Bool("print_graph")) {
     return Invalid("--print-graph is for models of layers: trees have none");
@@ -103,7 +110,7 @@ Status CheckCalcFlags(const Settings& worker, bool in_cluster) {
   }
   if (!in_cluster) return {};
   return Invalid(
-      "a model of CatBoost predicts in one process: remove --config and the other flags "
+      "a model of CatBoost trains and predicts in one process: remove --config and the other flags "
       "of a cluster");
 }
 
@@ -122,14 +129,16 @@ Status PrintHelp() {
       "[section.key=value ...]\n"
       "       strata-worker --lightgbm-conf=FILE [flags] [key=value ...]\n"
       "       strata-worker config=FILE [flags] [key=value ...]\n"
+      "       strata-worker --catboost-params=FILE learn_set=FILE [flags] [key=value ...]\n"
       "       strata-worker --task=predict model_file=FILE input_path=FILE [key=value ...]",
       "Trains, evaluates or applies the model of a job file. With --config, "
       "or with --servers and --rendezvous, it is one worker of a cluster, "
       "whose servers hold the tables; without, everything happens in this "
       "process. section.key=value overrides a key of the job file. "
+      "--catboost-params trains CatBoost's trees as its fit does, and "
       "model_file names a model of CatBoost, which predicts as its calc does. "
       "docs/configuration.md lists the keys of job files, of a "
-      "train.conf and of CatBoost's calc.",
+      "train.conf and of CatBoost's fit and calc.",
       kProgramWorker, tables));
 }
 
@@ -189,6 +198,7 @@ std::vector<NamedFile> FilesOf(const Settings& worker, const Settings& cluster,
   std::vector<NamedFile> files = {
       {"--job", worker.Text("job")},
       {worker.Text("lightgbm_conf").empty() ? "config" : "--lightgbm-conf", conf},
+      {"--catboost-params", worker.Text("catboost_params")},
       {"--config", cluster.Text("config")},
       {"log.file", options.log_file}};
   for (const std::string& path : options.job.train_files) files.push_back({"data.train", path});
@@ -202,6 +212,9 @@ Status CheckOutputs(Disk& disk, const WorkerOptions& options) {
   if (options.trees.has_value()) read.push_back({"data", options.trees->data.path});
   if (options.calc.has_value()) {
     read.insert(read.end(), options.calc->inputs.begin(), options.calc->inputs.end());
+  }
+  if (options.fit.has_value()) {
+    read.insert(read.end(), options.fit->inputs.begin(), options.fit->inputs.end());
   }
   for (const NamedFile& file : read) {
     if (options.log_file.empty() || file.name == "log.file" || file.path.empty()) continue;
@@ -219,6 +232,7 @@ Status CheckOutputs(Disk& disk, const WorkerOptions& options) {
 
 bool WritesToStandardOutput(const WorkerOptions& options) {
   if (options.calc.has_value()) return IsStandardOutput(options.calc->output_path);
+  if (options.fit.has_value()) return IsStandardOutput(options.fit->model_file);
   if (options.trees.has_value()) return WritesToStandardOutput(*options.trees);
   return options.task == Task::kPredict && IsStandardOutput(options.job.predictions_path);
 }
@@ -261,7 +275,11 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   std::vector<std::string> overrides = line.positional;
   WorkerOptions options;
   std::string conf;
-  if (NameCatBoostModel(overrides)) {
+  const std::string& catboost_params = worker.Text("catboost_params");
+  if (!catboost_params.empty()) {
+    STRATA_ASSIGN(options.fit,
+                  LoadFitOptions(disk, catboost_params, overrides, worker.Text("task")));
+  } else if (NameCatBoostModel(overrides)) {
     STRATA_ASSIGN(options.calc, ParseCalcOptions(overrides, worker.Text("task")));
   } else {
     STRATA_ASSIGN(conf, FindConf(worker, &overrides));
@@ -277,8 +295,9 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   const bool in_cluster =
       cluster.IsSet("config") || !config.machines.machines.empty() || config.rendezvous.has_value();
   options.http_port = in_cluster || cluster.IsSet("http.port") ? config.http_port : -1;
-  if (options.calc.has_value()) {
-    STRATA_TRY(CheckCalcFlags(worker, in_cluster));
+  if (options.calc.has_value() || options.fit.has_value()) {
+    STRATA_TRY(CheckCatBoostFlags(
+        worker, options.fit.has_value() ? "--catboost_params" : "model_file", in_cluster));
     options.files = FilesOf(worker, cluster, conf, options);
     STRATA_TRY(CheckOutputs(disk, options));
     return std::optional<WorkerOptions>(std::move(options));

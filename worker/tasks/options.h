@@ -15,6 +15,7 @@
 #include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/job/job.h"
 #include "worker/tasks/catboost/calc_options.h"
+#include "worker/tasks/catboost/fit_options.h"
 
 namespace strata {
 
@@ -26,6 +27,7 @@ struct WorkerOptions {
   std::optional<TreeParameters> trees;
   JobConfig job;                    // of --job
   std::optional<CalcOptions> calc;  // of model_file=FILE, a model of CatBoost
+  std::optional<FitOptions> fit;    // of --catboost_params
   Task task = Task::kTrain;
   bool json = false;
   bool print_graph = false;  // and do nothing else

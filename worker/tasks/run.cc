@@ -15,6 +15,7 @@
 #include "base/print.h"
 #include "strata/key_order.h"
 #include "worker/tasks/catboost/run_calc.h"
+#include "worker/tasks/catboost/run_fit.h"
 #include "worker/tasks/job_network.h"
 #include "worker/tasks/options.h"
 #include "worker/tasks/print_graph.h"
@@ -128,6 +129,7 @@ int RunWorker(int argc, char** argv) {
     return printed.ok() ? 0 : FailWorker(printed);
   }
   const Status status = options.calc.has_value()    ? RunCalc(options)
+                        : options.fit.has_value()   ? RunFit(options)
                         : options.trees.has_value() ? RunTrees(options)
                                                     : CtrRun(options).Run();
   if (!status.ok()) return FailWorker(status);

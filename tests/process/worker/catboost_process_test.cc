@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/process/worker/run_worker.h"
@@ -49,6 +51,50 @@ TEST(CatBoostProcess, PredictsIntoAFileAndOntoStandardOutput) {
                  {.arguments = words, .input = ReadWholeFile(kGolden + "rows.tsv")});
   ASSERT_EQ(piped.end, ProcessEnd{}) << piped.errors;
   EXPECT_EQ(piped.output, streamed.output);
+}
+
+TEST(CatBoostProcess, Trains) {
+  const TempFolder folder;
+  const std::string rows = kGolden + "training/";
+  const std::string params = "--catboost-params=" + rows + "params.json";
+  const std::vector<std::string> words = {params, "learn_set=" + rows + "learn.tsv",
+                                          "test_set=" + rows + "test.tsv",
+                                          "cd=" + rows + "rows.cd"};
+  const auto run = [&words](const std::vector<std::string>& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return RunWorker(all);
+  };
+  const std::string model = folder.File("m.json");
+  const ProcessResult table = run({"model_file=" + model});
+  ASSERT_EQ(table.end, ProcessEnd{}) << table.errors;
+  EXPECT_THAT(table.output, HasSubstr("rows          160\n"));
+  EXPECT_THAT(table.output, HasSubstr("test          RMSE 0.71"));
+  const ProcessResult streamed = run({"model_file=-"});
+  ASSERT_EQ(streamed.end, ProcessEnd{}) << streamed.errors;
+  EXPECT_EQ(streamed.output, ReadWholeFile(model));
+  EXPECT_THAT(streamed.errors, HasSubstr("rows          160\n"));
+  const ProcessResult objects = run({"--json", "model_file=" + model, "iterations=3"});
+  ASSERT_EQ(objects.end, ProcessEnd{}) << objects.errors;
+  std::istringstream lines(objects.output);
+  std::vector<nlohmann::json> found;
+  for (std::string line; std::getline(lines, line);) found.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(found.size(), 4U) << "a line a round, and the result";
+  EXPECT_EQ(found[1]["round"], 2);
+  EXPECT_EQ(found[3]["task"], "train");
+  EXPECT_EQ(found[3]["metrics"]["RMSE"], found[2]["metrics"]["test"]["RMSE"]);
+  for (const auto& [words_of_one, message] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--task=predict"}, "--task=predict: --catboost-params trains: expected --task=train"},
+           {{"--job=x.toml"}, "--job and --catboost_params exclude each other"},
+           {{"--threads=2"}, "--threads has no effect on a model of CatBoost: set thread_count"},
+           {{"--json", "model_file=-"}, "--json and a model or predictions on standard output"},
+           {{"--log-file=" + rows + "params.json"}, "is a file of --catboost-params"},
+           {{"model_file=" + rows + "params.json"}, "params.json"}}) {
+    const ProcessResult wrong = run(words_of_one);
+    EXPECT_NE(wrong.end, ProcessEnd{}) << message;
+    EXPECT_THAT(wrong.errors, HasSubstr(message));
+  }
 }
 
 TEST(CatBoostProcess, ConvertsAModel) {

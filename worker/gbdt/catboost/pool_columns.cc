@@ -14,13 +14,13 @@ namespace strata {
 namespace {
 
 constexpr std::pair<std::string_view, PoolColumnKind> kColumnKinds[] = {
-    {"Num", PoolColumnKind::kNumber},          {"Categ", PoolColumnKind::kCategory},
-    {"Label", PoolColumnKind::kIgnored},       {"Target", PoolColumnKind::kIgnored},
-    {"Auxiliary", PoolColumnKind::kIgnored},   {"SampleId", PoolColumnKind::kSampleId},
-    {"DocId", PoolColumnKind::kSampleId},      {"Weight", PoolColumnKind::kIgnored},
-    {"GroupId", PoolColumnKind::kIgnored},     {"QueryId", PoolColumnKind::kIgnored},
-    {"GroupWeight", PoolColumnKind::kIgnored}, {"SubgroupId", PoolColumnKind::kIgnored},
-    {"Timestamp", PoolColumnKind::kIgnored}};
+    {"Num", PoolColumnKind::kNumber},        {"Categ", PoolColumnKind::kCategory},
+    {"Label", PoolColumnKind::kLabel},       {"Target", PoolColumnKind::kLabel},
+    {"Auxiliary", PoolColumnKind::kIgnored}, {"SampleId", PoolColumnKind::kSampleId},
+    {"DocId", PoolColumnKind::kSampleId},    {"Weight", PoolColumnKind::kWeight},
+    {"GroupId", PoolColumnKind::kGroup},     {"QueryId", PoolColumnKind::kGroup},
+    {"GroupWeight", PoolColumnKind::kGroup}, {"SubgroupId", PoolColumnKind::kGroup},
+    {"Timestamp", PoolColumnKind::kGroup}};
 
 std::vector<std::string_view> FieldsOf(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -162,7 +162,7 @@ Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
 
 std::vector<PoolColumn> DefaultColumns(size_t count) {
   std::vector<PoolColumn> columns(count);
-  if (count > 0) columns[0].kind = PoolColumnKind::kIgnored;
+  if (count > 0) columns[0].kind = PoolColumnKind::kLabel;
   return columns;
 }
 

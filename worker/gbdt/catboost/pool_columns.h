@@ -17,7 +17,10 @@ enum class PoolColumnKind : uint8_t {
   kNumber,
   kCategory,
   kSampleId,
-  kIgnored,  // labels, weights, groups and the like, which prediction does not read
+  kLabel,  // this and those below are not read for prediction
+  kWeight,
+  kGroup,  // ids and weights of groups, and times: what training would have to go by
+  kIgnored,
 };
 
 struct PoolColumn {

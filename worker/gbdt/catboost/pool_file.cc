@@ -101,19 +101,50 @@ PoolFile::PoolFile(Disk& disk, OpenedText text, const TextOptions& options, char
           }(),
           options) {}
 
-Result<std::unique_ptr<PoolFile>> PoolFile::Open(Disk& disk, const PoolOptions& options,
-                                                 const CatBoostModel& model,
-                                                 const std::function<Status()>& check) {
+Result<std::unique_ptr<PoolFile>> PoolFile::OpenColumns(Disk& disk, const PoolOptions& options,
+                                                        const std::function<Status()>& check) {
   STRATA_ASSIGN(OpenedText text, OpenText(disk, options.path, check));
   STRATA_ASSIGN(const FirstLines first, ReadFirstLines(&text, options.has_header));
   std::unique_ptr<PoolFile> file(
       new PoolFile(disk, std::move(text), {.check = check}, options.delimiter));
-  STRATA_TRY(file->FindColumns(disk, options, model, first.header, first.row));
+  STRATA_TRY(file->FindColumns(disk, options, first.header, first.row));
   return file;
 }
 
-Status PoolFile::FindColumns(Disk& disk, const PoolOptions& options, const CatBoostModel& model,
-                             std::string_view header, std::string_view row) {
+Result<std::unique_ptr<PoolFile>> PoolFile::Open(Disk& disk, const PoolOptions& options,
+                                                 const CatBoostModel& model,
+                                                 const std::function<Status()>& check) {
+  STRATA_ASSIGN(std::unique_ptr<PoolFile> file, OpenColumns(disk, options, check));
+  STRATA_ASSIGN(file->of_model_, MatchColumns(model, file->columns_, file->path_));
+  return file;
+}
+
+Result<std::unique_ptr<PoolFile>> PoolFile::OpenToLearn(Disk& disk, const PoolOptions& options,
+                                                        const std::function<Status()>& check,
+                                                        CatBoostModel* model) {
+  STRATA_ASSIGN(std::unique_ptr<PoolFile> file, OpenColumns(disk, options, check));
+  file->of_model_.resize(file->columns_.size());
+  for (size_t c = 0; c < file->columns_.size(); ++c) {
+    const PoolColumn& column = file->columns_[c];
+    if (column.kind == PoolColumnKind::kCategory) {
+      return Invalid(fmt::format(
+          "{}: column {} is a category: training from categories is not there yet: give it the "
+          "type Auxiliary in the column description, which leaves it out",
+          file->path_, c));
+    }
+    if (column.kind != PoolColumnKind::kNumber) continue;
+    const auto index = static_cast<uint32_t>(model->numbers.size());
+    file->of_model_[c] = {.is_read = true, .feature = index};
+    CatBoostNumber& number = model->numbers.emplace_back();
+    number.id = column.name;
+    number.index = index;
+    number.flat_index = index;
+  }
+  return file;
+}
+
+Status PoolFile::FindColumns(Disk& disk, const PoolOptions& options, std::string_view header,
+                             std::string_view row) {
   CsvFields fields;
   if (const char* why = SplitCsvLine(row, delimiter_, false, &fields)) {
     return Invalid(fmt::format("{}: the first row: {}", path_, why));
@@ -137,7 +168,6 @@ Status PoolFile::FindColumns(Disk& disk, const PoolOptions& options, const CatBo
       if (columns_[c].name.empty()) columns_[c].name = names.fields[c];
     }
   }
-  STRATA_ASSIGN(of_model_, MatchColumns(model, columns_, path_));
   const auto id = std::ranges::find(columns_, PoolColumnKind::kSampleId, &PoolColumn::kind);
   if (id != columns_.end()) sample_id_ = static_cast<size_t>(id - columns_.begin());
   return {};

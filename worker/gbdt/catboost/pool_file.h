@@ -40,22 +40,34 @@ class PoolFile {
                                                 const CatBoostModel& model,
                                                 const std::function<Status()>& check);
 
+  // The same of rows to learn from: `model`, an empty one, gets a number for each feature, in the
+  // order of the columns. kInvalid too: features that are categories.
+  static Result<std::unique_ptr<PoolFile>> OpenToLearn(Disk& disk, const PoolOptions& options,
+                                                       const std::function<Status()>& check,
+                                                       CatBoostModel* model);
+
+  const std::vector<PoolColumn>& columns() const { return columns_; }
+
   // The next lines; false at the end.
   Result<bool> Next(TextBlock* block) { return blocks_.Next(block); }
   // A blank line is no row, unless rows have one column, which it then misses.
   bool IsRow(std::string_view line) const { return !line.empty() || columns_.size() == 1; }
 
-  // Reads a line into the row of this number, which is below rows->rows(). `sample_id` becomes the
-  // text of that column, where there is one. It may point into `fields`, whose memory the next line
-  // may use again. kInvalid: what is wrong with the line; the message does not name its place.
+  // Reads a line into the row of this number, which is below rows->rows(). `fields` gets the line's
+  // fields; the next line may use its memory again. `sample_id` becomes the text of that column,
+  // where there is one, and may point into `fields`. kInvalid: what is wrong with the line; the
+  // message does not name its place.
   Status ReadRow(std::string_view line, size_t row, CatBoostRows* rows, CsvFields* fields,
                  std::string_view* sample_id) const;
   bool has_sample_ids() const { return sample_id_.has_value(); }
 
  private:
   PoolFile(Disk& disk, OpenedText text, const TextOptions& options, char delimiter);
-  Status FindColumns(Disk& disk, const PoolOptions& options, const CatBoostModel& model,
-                     std::string_view header, std::string_view row);
+  // The file, with its columns found.
+  static Result<std::unique_ptr<PoolFile>> OpenColumns(Disk& disk, const PoolOptions& options,
+                                                       const std::function<Status()>& check);
+  Status FindColumns(Disk& disk, const PoolOptions& options, std::string_view header,
+                     std::string_view row);
 
   char delimiter_;
   std::string path_;

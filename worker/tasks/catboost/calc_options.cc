@@ -8,6 +8,7 @@
 
 #include "base/file/standard_input.h"
 #include "base/human_text.h"
+#include "worker/tasks/catboost/delimiter.h"
 
 namespace strata {
 namespace {
@@ -59,13 +60,6 @@ constexpr std::string_view kOfRows[] = {"input_path", "column_description", "pre
                                         "delimiter",  "has_header",         "thread_count"};
 
 std::string_view KeyOfWord(std::string_view word) { return word.substr(0, word.find('=')); }
-
-Result<char> DelimiterOf(const std::string& text) {
-  if (text == "\\t") return '\t';
-  if (text.size() == 1 && text[0] != '"') return text[0];
-  return Invalid(
-      fmt::format("delimiter: expected one character, or \\t, found '{}'", ShownBytes(text)));
-}
 
 Status CheckTask(const Settings& settings, const std::string& task) {
   if (task != "predict" && task != "convert") {
@@ -129,7 +123,7 @@ Result<CalcOptions> ParseCalcOptions(std::span<const std::string> words, const s
       .prediction_type = settings.Text("prediction_type"),
       .threads = static_cast<int>(std::max<int64_t>(0, settings.Int("thread_count"))),
       .inputs = {}};
-  STRATA_ASSIGN(options.rows.delimiter, DelimiterOf(settings.Text("delimiter")));
+  STRATA_ASSIGN(options.rows.delimiter, ParseDelimiter(settings.Text("delimiter")));
   options.inputs = {{"model_file", options.model_file},
                     {"column_description", options.rows.column_description}};
   if (!IsStandardInput(options.rows.path)) {

@@ -52,7 +52,7 @@ TEST(ColumnDescription, NamesKindsAndNames) {
       ParseColumnDescription("1\tCateg\ttown\r\n\n0\tTarget\n3\tDocId\n", "rows.cd", 5);
   ASSERT_TRUE(columns.ok()) << columns.status().ToString();
   ASSERT_EQ(columns->size(), 5U);
-  EXPECT_EQ((*columns)[0].kind, PoolColumnKind::kIgnored);
+  EXPECT_EQ((*columns)[0].kind, PoolColumnKind::kLabel);
   EXPECT_EQ((*columns)[1].kind, PoolColumnKind::kCategory);
   EXPECT_EQ((*columns)[1].name, "town");
   EXPECT_EQ((*columns)[2].kind, PoolColumnKind::kNumber);
@@ -97,7 +97,7 @@ std::string Matched(const std::vector<PoolColumn>& columns) {
 TEST(MatchColumns, ByNameOrByPlace) {
   constexpr auto kNum = PoolColumnKind::kNumber;
   constexpr auto kCateg = PoolColumnKind::kCategory;
-  constexpr auto kLabel = PoolColumnKind::kIgnored;
+  constexpr auto kLabel = PoolColumnKind::kLabel;
   // By place: nobody gave names, or to some alone.
   EXPECT_EQ(Matched({{kLabel, ""}, {kNum, ""}, {kNum, ""}, {kCateg, ""}}), " 1:0  3:0 ");
   EXPECT_EQ(Matched({{kNum, ""}, {kNum, "other"}, {kLabel, ""}, {kCateg, "c"}}), "0:0   3:0 ");

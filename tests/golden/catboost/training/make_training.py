@@ -1,0 +1,146 @@
+"""Makes the golden trainings of CatBoost: rows, parameters, and the models and losses that come of them.
+
+usage: make_training.py, in this folder, with the packages catboost (1.2.10) and numpy.
+
+learn.tsv holds 160 rows, and test.tsv 40: three targets (real, binary, probability), a weight, five
+numbers. Of the latter f1 is missing at times, f3 is 0 or 1, f4 is always the same, and f0 is missing
+in a row of test.tsv. NAME.json has what CatBoost was told (params, target, weight, test), its model,
+and its loss after each round. borders.json has the borders of columns by type and count. rows.cd and
+params.json are those of rmse.json, as files.
+"""
+
+import json
+import os
+import tempfile
+
+import catboost
+import numpy
+
+LEARN = 160
+ROWS = LEARN + 40
+NUMBERS = ["f0", "f1", "f2", "f3", "f4"]
+TARGETS = ["real", "binary", "probability"]
+FIXED = dict(bootstrap_type="No", random_strength=0)
+PLAIN = dict(iterations=4, depth=3, learning_rate=0.3)
+
+
+def make_columns():
+    rng = numpy.random.default_rng(23)
+    f0 = rng.standard_normal(ROWS).round(2)
+    f1 = rng.exponential(1, ROWS).round(2)
+    f1[rng.random(ROWS) < 0.2] = numpy.nan
+    f2 = rng.integers(0, 6, ROWS).astype(float)
+    f3 = rng.integers(0, 2, ROWS).astype(float)
+    f4 = numpy.full(ROWS, 7.0)
+    f0[LEARN + 3] = numpy.nan
+    score = (numpy.nan_to_num(f0) + 0.7 * (f2 > 2) * (2 * f3 - 1)
+             + numpy.where(numpy.isnan(f1), 0.6, -0.4 * f1) + 0.4 * rng.standard_normal(ROWS))
+    chance = 1 / (1 + numpy.exp(-2 * score))
+    return dict(real=score.round(3), binary=(rng.random(ROWS) < chance).astype(int),
+                probability=chance.round(3), weight=rng.choice([0.5, 1, 2.25], ROWS),
+                f0=f0, f1=f1, f2=f2, f3=f3, f4=f4)
+
+
+def write_rows(columns, path, begin, end):
+    with open(path, "w") as out:
+        for i in range(begin, end):
+            cells = ["" if numpy.isnan(v[i]) else str(v[i]) for v in columns.values()]
+            out.write("\t".join(cells) + "\n")
+
+
+def make(columns, name, target, weight=False, test=False, features=None, **parameters):
+    features = features or NUMBERS
+    params = FIXED | PLAIN | parameters
+
+    def pool(begin, end):
+        rows = numpy.array([columns[f][begin:end] for f in features], numpy.float32).T
+        return catboost.Pool(rows, columns[target][begin:end], feature_names=features,
+                             weight=columns["weight"][begin:end] if weight else None)
+
+    model = catboost.CatBoost(params | dict(has_time=True, allow_writing_files=False, thread_count=1,
+                                            verbose=False))
+    model.fit(pool(0, LEARN), eval_set=pool(LEARN, ROWS) if test else None)
+    path = tempfile.mktemp(".json")
+    model.save_model(path, format="json")
+    with open(path) as file:
+        saved = json.load(file)
+    os.unlink(path)
+    info = saved["model_info"]
+    kept = {"params": {"loss_function": info["params"]["loss_function"]}}
+    if "class_params" in info:
+        kept["class_params"] = info["class_params"]
+    saved["model_info"] = kept
+    losses = {part: list(values.values())[0] for part, values in model.get_evals_result().items()}
+    case = dict(params=params, target=target, weight=weight, test=test, features=features, model=saved,
+                losses=losses)
+    with open(name + ".json", "w") as out:
+        json.dump(case, out, separators=(",", ":"), sort_keys=True)
+        out.write("\n")
+
+
+def make_borders():
+    rng = numpy.random.default_rng(5)
+    columns = [rng.standard_normal(120).round(3), rng.exponential(1, 120).round(1),
+               rng.integers(0, 6, 120).astype(float)]
+    columns = [[float(v) for v in column.astype(numpy.float32)] for column in columns]
+    borders = {}
+    for kind in ("GreedyLogSum", "Median", "Uniform", "UniformAndQuantiles"):
+        for count in (5, 15):
+            pool = catboost.Pool(numpy.array(columns, numpy.float32).T, [0, 1] * 60)
+            pool.quantize(border_count=count, feature_border_type=kind)
+            path = tempfile.mktemp()
+            pool.save_quantization_borders(path)
+            found = [[], [], []]
+            with open(path) as lines:
+                for line in lines:
+                    feature, border = line.split("\t")[:2]
+                    found[int(feature)].append(float(border))
+            os.unlink(path)
+            borders[f"{kind}:{count}"] = [sorted(column) for column in found]
+    with open("borders.json", "w") as out:
+        json.dump(dict(columns=columns, borders=borders), out, separators=(",", ":"))
+        out.write("\n")
+
+
+def write_example():
+    types = ["Label", "Auxiliary", "Auxiliary", "Auxiliary"] + [f"Num\t{name}" for name in NUMBERS]
+    with open("rows.cd", "w") as out:
+        out.writelines(f"{place}\t{kind}\n" for place, kind in enumerate(types))
+    with open("params.json", "w") as out:
+        json.dump(FIXED | PLAIN | dict(loss_function="RMSE"), out, indent=1)
+        out.write("\n")
+
+
+def main():
+    columns = make_columns()
+    write_example()
+    write_rows(columns, "learn.tsv", 0, LEARN)
+    write_rows(columns, "test.tsv", LEARN, ROWS)
+    make(columns, "rmse", "real", loss_function="RMSE", test=True)
+    make(columns, "rmse_weights", "real", loss_function="RMSE", weight=True, score_function="L2",
+         l2_leaf_reg=0.7, boost_from_average=False, test=True)
+    make(columns, "logloss", "binary", loss_function="Logloss", depth=4, test=True)
+    make(columns, "newton", "binary", loss_function="Logloss", leaf_estimation_iterations=10, weight=True)
+    make(columns, "gradient", "binary", loss_function="Logloss", leaf_estimation_method="Gradient",
+         leaf_estimation_iterations=5, weight=True, nan_mode="Max")
+    # Steps are so long that they are halved, and taken back.
+    make(columns, "halved", "binary", loss_function="Logloss", learning_rate=1.6,
+         leaf_estimation_iterations=3, l2_leaf_reg=0.1, iterations=5)
+    make(columns, "not_halved", "binary", loss_function="Logloss", learning_rate=1.6,
+         leaf_estimation_iterations=3, leaf_estimation_backtracking="No", l2_leaf_reg=0.5)
+    make(columns, "cross_entropy", "probability", loss_function="CrossEntropy",
+         feature_border_type="Median", border_count=10, test=True)
+    make(columns, "uniform", "real", loss_function="RMSE", feature_border_type="Uniform",
+         border_count=8)
+    make(columns, "quantiles", "real", loss_function="RMSE", feature_border_type="UniformAndQuantiles",
+         border_count=9, nan_mode="Max")
+    # The second split is the first one again, which ends the tree.
+    make(columns, "redundant", "real", loss_function="RMSE", features=["f3"], iterations=3)
+    # The best loss of the test rows comes before the last round.
+    make(columns, "best", "real", loss_function="RMSE", learning_rate=1.2, depth=5, iterations=8,
+         test=True)
+    make_borders()
+
+
+if __name__ == "__main__":
+    main()

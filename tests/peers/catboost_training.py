@@ -1,0 +1,159 @@
+"""Holds training of CatBoost's trees against the package catboost, on random rows.
+
+usage: catboost_training.py STRATA_WORKER [SEED]
+
+Each training is run by both. Split by split their trees must be the same, up to the first split
+whose score is that of another one but for rounding; leaves must be within 1e-9, relatively above 1.
+The seed is another one each run, and printed. Exit code 0: all is so; 1: something is not; 77: there
+is no catboost.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import catboost
+    import numpy
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+LEAF_LIMIT = 1e-9
+SCORE_LIMIT = 1e-6
+FIXED = dict(bootstrap_type="No", random_strength=0, learning_rate=0.1)
+CASES = {
+    "rmse": dict(loss_function="RMSE", iterations=120),
+    "l2_weights": dict(loss_function="RMSE", iterations=60, score_function="L2", depth=4),
+    "logloss": dict(loss_function="Logloss", iterations=60, border_count=32),
+    # With backtracking CatBoost compares losses whose logarithms are approximate: after several steps
+    # it refuses some that make the loss less.
+    "ten_steps": dict(loss_function="Logloss", iterations=210, depth=3, nan_mode="Max",
+                      leaf_estimation_backtracking="No"),
+    "gradient_weights": dict(loss_function="Logloss", iterations=40, leaf_estimation_iterations=3,
+                             leaf_estimation_method="Gradient"),
+    "cross_entropy": dict(loss_function="CrossEntropy", iterations=60, feature_border_type="Median",
+                          border_count=40, l2_leaf_reg=0.3),
+    "wide": dict(loss_function="Logloss", iterations=30, depth=5, feature_border_type="Uniform",
+                 leaf_estimation_backtracking="No"),
+}
+
+
+def make_rows(rng, count, columns):
+    numbers = rng.standard_normal((count, columns)).astype(numpy.float32)
+    numbers[:, 1] = rng.integers(0, 4, count)
+    numbers[rng.random(count) < 0.1, 2] = numpy.nan
+    score = numbers[:, 0] * numbers[:, 3] + numpy.nan_to_num(numbers[:, 2], nan=1.0)
+    score += 0.5 * (numbers[:, 1] > 1) + 0.5 * rng.standard_normal(count)
+    return numbers, score
+
+
+def scores(case, rows, weights, gradients, splits, candidates):
+    """Of each candidate, (column, border), behind the splits; plain sums in double."""
+    l2 = case.get("l2_leaf_reg", 3) * weights.sum() / len(weights)
+
+    def bits(split):
+        column, border = split
+        values = rows[:, column]
+        missing = numpy.inf if case.get("nan_mode") == "Max" else -numpy.inf
+        return (numpy.where(numpy.isnan(values), missing, values) > border).astype(int)
+
+    leaves = sum((bits(split) << k for k, split in enumerate(splits)), numpy.zeros(len(rows), int))
+    result = []
+    for candidate in candidates:
+        of = 2 * leaves + bits(candidate)
+        size = 2 << len(splits)
+        g, w = (numpy.bincount(of, v, size) for v in (gradients, weights))
+        value = numpy.where(w > 0, g / (w + l2), 0)
+        gain = (value * g).sum()
+        result.append(gain if case.get("score_function") == "L2"
+                      else gain / numpy.sqrt((value * value * w).sum() + 1e-100))
+    return result
+
+
+def splits_of(tree):
+    return [(s["float_feature_index"], numpy.float32(s["border"])) for s in tree["splits"] or []]
+
+
+def compare(case, rows, labels, weights, ours, theirs):
+    """How many trees are the same, and what is wrong with the first that is not."""
+    raw = numpy.full(len(rows), float(theirs["scale_and_bias"][1][0]))
+    if ours["scale_and_bias"] != theirs["scale_and_bias"]:
+        return 0, f"bias {ours['scale_and_bias']}, expected {theirs['scale_and_bias']}"
+    missing = numpy.inf if case.get("nan_mode") == "Max" else -numpy.inf
+    for t, (a, b) in enumerate(zip(ours["oblivious_trees"], theirs["oblivious_trees"])):
+        found, expected = splits_of(a), splits_of(b)
+        if found != expected:
+            gradients = labels - (raw if case["loss_function"] == "RMSE" else 1 / (1 + numpy.exp(-raw)))
+            level = next(k for k in range(max(len(found), len(expected)))
+                         if found[k:k + 1] != expected[k:k + 1])
+            if sorted(found) == sorted(expected):
+                return t, ""  # a split of a tie was dropped
+            pair = [split for tree in (found, expected) for split in tree[level:level + 1]]
+            values = scores(case, rows, weights, gradients * weights, found[:level], pair)
+            if len(pair) == 2 and abs(values[0] - values[1]) <= SCORE_LIMIT * abs(values[0]):
+                return t, ""
+            return t, f"tree {t} level {level}: {pair} score {values}"
+        for x, y in zip(a["leaf_values"], b["leaf_values"]):
+            if not abs(x - y) <= LEAF_LIMIT * max(1, abs(y)):
+                return t, f"tree {t}: leaf {x}, expected {y}"
+        leaf = numpy.zeros(len(rows), int)
+        for k, (column, border) in enumerate(expected):
+            values = rows[:, column]
+            leaf |= (numpy.where(numpy.isnan(values), missing, values) > border).astype(int) << k
+        raw += numpy.array(b["leaf_values"])[leaf]
+    counts = [len(model["oblivious_trees"]) for model in (ours, theirs)]
+    return counts[0], "" if counts[0] == counts[1] else f"{counts[0]} trees, expected {counts[1]}"
+
+
+def check(worker, name, case, rng, folder):
+    rows, score = make_rows(rng, 1200, 24 if name == "wide" else 7)
+    labels = score.astype(numpy.float32)
+    if case["loss_function"] != "RMSE":
+        labels = (1 / (1 + numpy.exp(-score))).round(3).astype(numpy.float32)
+        if case["loss_function"] == "Logloss":
+            labels = (labels > 0.5).astype(int)
+    weights = rng.choice([0.3, 1, 2], len(rows)) if "weights" in name else numpy.ones(len(rows))
+    weights = weights.astype(numpy.float32)
+    text = "\n".join("\t".join(str(v) for v in (label, weight, *row))
+                     for label, weight, row in zip(labels, weights, rows))
+    (folder / "rows.tsv").write_text(text + "\n")
+    (folder / "rows.cd").write_text("0\tLabel\n1\tWeight\n")
+    params = FIXED | case
+    (folder / "params.json").write_text(json.dumps(params))
+    done = subprocess.run([worker, f"--catboost-params={folder / 'params.json'}",
+                           f"learn_set={folder / 'rows.tsv'}", f"cd={folder / 'rows.cd'}",
+                           f"model_file={folder / 'ours.json'}"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{name}: exit code {done.returncode}\n{done.stderr}")
+    model = catboost.CatBoost(params | dict(has_time=True, verbose=False, thread_count=1,
+                                            allow_writing_files=False))
+    pool = catboost.Pool(rows, labels, weight=weights)
+    model.fit(pool)
+    model.save_model(str(folder / "theirs.json"), format="json")
+    ours, theirs = (json.loads((folder / f"{who}.json").read_text()) for who in ("ours", "theirs"))
+    same, wrong = compare(params, rows, labels.astype(float), weights.astype(float), ours, theirs)
+    loaded = catboost.CatBoost().load_model(str(folder / "ours.json"), format="json")
+    apart = numpy.abs(loaded.predict(pool) - model.predict(pool)).max()
+    print(f"{name:18s} {same} of {params['iterations']} trees are the same, predictions differ by "
+          f"{apart:.1e} {wrong}")
+    return not wrong
+
+
+def main(arguments):
+    worker = arguments[0]
+    seed = int(arguments[1]) if len(arguments) > 1 else int.from_bytes(os.urandom(2), "little")
+    print(f"seed {seed}")
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        for name, case in CASES.items():
+            good &= check(worker, name, case, numpy.random.default_rng(seed), Path(folder))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,308 @@
+// Training of CatBoost's trees, from parameters and files of rows to the model, held against the
+// models that CatBoost itself trains.
+#include "worker/tasks/catboost/fit_task.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/file/text_file.h"
+#include "tests/support/golden.h"
+#include "tests/support/sim_disk.h"
+#include "tests/worker/gbdt/catboost/train/training_case.h"
+#include "worker/gbdt/catboost/catboost_json.h"
+#include "worker/gbdt/catboost/catboost_predictor.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Read(SimDisk& disk, const std::string& path) {
+  Result<std::string> text = ReadFile(disk, path, 1 << 24);
+  return text.ok() ? *text : text.status().ToString();
+}
+
+class GoldenTrainingTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenTrainingTest, MakesCatBoostsModel) {
+  SimDisk disk;
+  const TrainingCase training = GoldenTraining(GetParam());
+  WriteTraining(disk, training);
+  std::vector<std::string> words = {"thread_count=1"};
+  const bool has_test = !training.test.empty();
+  if (has_test) words.emplace_back("test_set=test.tsv");
+  std::vector<std::vector<double>> rounds;
+  const auto result = TrainFromFiles(disk, words, &rounds);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  const std::string text = Read(disk, "model.json");
+  ExpectSameModel(nlohmann::json::parse(text), training.json["model"]);
+  const nlohmann::json& losses = training.json["losses"];
+  ASSERT_EQ(rounds.size(), losses["learn"].size());
+  for (size_t round = 0; round < rounds.size(); ++round) {
+    // CatBoost measures learning rows with an approximate logarithm.
+    const double learn = losses["learn"][round].get<double>();
+    EXPECT_NEAR(rounds[round][0], learn, training.json["target"] == "real" ? 1e-9 : 2e-4);
+    if (!has_test) continue;
+    EXPECT_NEAR(rounds[round][1], losses["validation"][round].get<double>(), 1e-9);
+  }
+  for (const char* threads : {"thread_count=2", "thread_count=5"}) {
+    words[0] = threads;
+    ASSERT_TRUE(TrainFromFiles(disk, words).ok());
+    EXPECT_EQ(Read(disk, "model.json"), text) << threads;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenTrainingTest, testing::ValuesIn(GoldenTrainings()),
+                         [](const auto& test) { return test.param; });
+
+// More trainings, where the folder that holds them lies beside the sources.
+class SharedTrainingTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(SharedTrainingTest, MakesCatBoostsModel) {
+  const std::string folder = STRATA_SOURCE_DIR "/../shared/oracles/catboost/";
+  std::ifstream file(folder + GetParam() + ".json");
+  if (!file.is_open()) GTEST_SKIP() << "there is no " << folder;
+  TrainingCase training;
+  training.json = nlohmann::json::parse(file);
+  training.json["params"].erase("random_seed");
+  const std::string target = training.json["target"];
+  std::ifstream rows(folder + "data.csv");
+  std::string line;
+  std::getline(rows, line);
+  std::istringstream names(line);
+  size_t column = 0;
+  for (std::string name; std::getline(names, name, ','); ++column) {
+    const bool is_weight = name == "weight" && training.json["weight"].get<bool>();
+    const char* const type = name == target        ? "Label"
+                             : is_weight           ? "Weight"
+                             : name.front() == 'f' ? "Num"
+                                                   : "Auxiliary";
+    training.description += fmt::format("{}\t{}\t{}\n", column, type, name);
+  }
+  for (size_t row = 0; row < 400 && std::getline(rows, line); ++row) training.learn += line + "\n";
+  SimDisk disk;
+  WriteTraining(disk, training);
+  const auto result = TrainFromFiles(disk, {"delimiter=,"});
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  ExpectSameModel(nlohmann::json::parse(Read(disk, "model.json")), training.json["model"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SharedTrainingTest,
+                         testing::Values("numeric_rmse", "numeric_rmse_l2score", "numeric_logloss",
+                                         "numeric_logloss_gradient", "numeric_logloss_newton10",
+                                         "nan_max"),
+                         [](const auto& test) { return test.param; });
+
+class FitTaskTest : public testing::Test {
+ protected:
+  void Start(const std::string& name) { WriteTraining(disk_, GoldenTraining(name)); }
+
+  void Write(const std::string& path, const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomically(disk_, path, text).ok());
+  }
+
+  void ExpectError(const std::vector<std::string>& words, const std::string& message) {
+    const Status status = TrainFromFiles(disk_, words).status();
+    EXPECT_FALSE(status.ok()) << message;
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
+
+  SimDisk disk_;
+};
+
+// Rows enough for several pieces and blocks, whose weights and labels add up differently in another
+// order.
+TEST_F(FitTaskTest, ThreadsDoNotShowInALargeModel) {
+  std::string rows;
+  uint64_t state = 7;
+  const auto next = [&state] {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return static_cast<double>(state >> 40) / (1 << 24);
+  };
+  for (size_t i = 0; i < 60000; ++i) {
+    const double a = next();
+    const double b = next();
+    rows += fmt::format("{:.5f}\t{:.4f}\t{:.4f}\t{:.3f}\t{:.4f}\n",
+                        std::sin(6 * a) + b * b + next() / 5, 0.1 + next(), a, b, next());
+  }
+  Write("learn.tsv", rows);
+  Write("rows.cd", "0\tLabel\n1\tWeight\n");
+  Write("params.json",
+        R"({"iterations": 5, "learning_rate": 0.5, "depth": 6, "bootstrap_type": "No",
+            "random_strength": 0, "leaf_estimation_iterations": 3})");
+  std::string first;
+  for (const char* threads : {"thread_count=1", "thread_count=2", "thread_count=5"}) {
+    const auto result = TrainFromFiles(disk_, {threads});
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    if (first.empty()) first = Read(disk_, "model.json");
+    EXPECT_EQ(Read(disk_, "model.json"), first) << threads;
+    EXPECT_LT(result->evaluations[0].metrics[0].value, 0.2);
+  }
+}
+
+// What training says of the test rows is what the saved model predicts for them.
+TEST_F(FitTaskTest, TheLossOfTheTestRowsIsThatOfTheSavedModel) {
+  for (const std::string name : {"best", "logloss", "rmse_weights"}) {
+    Start(name);
+    const auto result = TrainFromFiles(disk_, {"test_set=test.tsv"});
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    const auto model = ReadCatBoostJson(Read(disk_, "model.json"), "model.json");
+    ASSERT_TRUE(model.ok()) << model.status().ToString();
+    EXPECT_EQ(result->rounds, model->trees.size());
+    EXPECT_EQ(*result->best_round, name == "best" ? 3U : 4U);
+    std::vector<std::vector<std::string>> cells;
+    std::istringstream lines(Read(disk_, "test.tsv"));
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream fields(line);
+      std::vector<std::string>& row = cells.emplace_back();
+      for (std::string field; std::getline(fields, field, '\t');) row.push_back(field);
+    }
+    CatBoostRows rows(*model, cells.size());
+    for (size_t row = 0; row < cells.size(); ++row) {
+      for (size_t f = 0; f < 5; ++f) {
+        ASSERT_TRUE(ReadPoolNumber(cells[row].at(4 + f), &rows.Number(f)[row]));
+      }
+    }
+    std::vector<double> raw(cells.size());
+    CatBoostPredictor(*model).Raw(rows, raw);
+    const bool is_rmse = name != "logloss";
+    double sum = 0;
+    double weights = 0;
+    for (size_t row = 0; row < raw.size(); ++row) {
+      const double label = std::stof(cells[row][is_rmse ? 0 : 1]);
+      const double weight = name == "rmse_weights" ? std::stod(cells[row][3]) : 1;
+      const double p = 1 / (1 + std::exp(-raw[row]));
+      sum += weight * (is_rmse ? std::pow(label - raw[row], 2) : -std::log(label == 1 ? p : 1 - p));
+      weights += weight;
+    }
+    const double loss = is_rmse ? std::sqrt(sum / weights) : sum / weights;
+    EXPECT_NEAR(result->evaluations[1].metrics[0].value, loss, 1e-12) << name;
+  }
+}
+
+TEST_F(FitTaskTest, AllTreesStayWithoutUseBestModel) {
+  Start("best");
+  const auto result = TrainFromFiles(disk_, {"test_set=test.tsv", "use_best_model=false"});
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->rounds, 8U);
+  EXPECT_EQ(*result->best_round, 3U);
+}
+
+TEST_F(FitTaskTest, LeavesTakeAsManyStepsAsCatBoostTakes) {
+  const auto model = [this](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"max_depth=2"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto result = TrainFromFiles(disk_, all);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return Read(disk_, "model.json");
+  };
+  Start("logloss");
+  const std::string one = model({});
+  EXPECT_EQ(model({"leaf_estimation_iterations=1"}), one);
+  const std::string many = model({"n_estimators=200"});
+  EXPECT_EQ(model({"n_estimators=200", "leaf_estimation_iterations=10"}), many);
+  EXPECT_NE(model({"n_estimators=200", "leaf_estimation_iterations=1"}), many);
+  const std::string gradient = model({"n_estimators=200", "leaf_estimation_method=Gradient"});
+  EXPECT_EQ(model({"n_estimators=200", "leaf_estimation_method=Gradient",
+                   "leaf_estimation_iterations=40"}),
+            gradient);
+}
+
+TEST_F(FitTaskTest, EndsWhereNobodyReads) {
+  Start("rmse");
+  const auto options = LoadFitOptions(
+      disk_, "params.json", std::vector<std::string>{"learn_set=learn.tsv", "cd=rows.cd"}, "train");
+  ASSERT_TRUE(options.ok()) << options.status().ToString();
+  size_t rounds = 0;
+  TreeTaskContext context = {.disk = disk_,
+                             .clock = RealClock(),
+                             .progress = [&](const TreeProgress&) { ++rounds; },
+                             .check = [] { return Status::Ok(); },
+                             .is_unread = [&] { return rounds == 2; }};
+  const auto result = RunFitTask(*options, context);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->rounds, 2U);
+  context.check = [] { return Status(StatusCode::kCancelled, "stopped"); };
+  EXPECT_EQ(RunFitTask(*options, context).status().message(), "stopped");
+}
+
+TEST_F(FitTaskTest, WrongParametersAreNamed) {
+  Start("rmse");
+  ExpectError({"learning_rat=1"}, "unknown key 'learning_rat'; did you mean 'learning_rate'?");
+  ExpectError({"depth=17"}, "depth must be an integer from 1 to 16; found '17'");
+  ExpectError({"learning_rate=0"}, "learning_rate: expected a number above 0, found 0");
+  ExpectError({"loss_function=MAE"}, "loss_function must be one of RMSE, Logloss, CrossEntropy");
+  ExpectError({"eta=1", "learning_rate=1"}, "learning_rate is given twice");
+  ExpectError({"fast"}, "'fast': expected key=value");
+  ExpectError({"bootstrap_type=MVS"}, "bootstrap_type = MVS is not there yet: expected No");
+  ExpectError({"random_strength=1"}, "random_strength = 1 is not there yet: expected 0");
+  ExpectError({"boosting_type=Ordered"}, "boosting_type = Ordered is not there yet");
+  ExpectError({"subsample=0.5"}, "subsample is not there yet");
+  ExpectError({"use_best_model=true"}, "use_best_model has no effect without test_set");
+  ExpectError({"loss_function=Logloss", "boost_from_average=true"},
+              "boost_from_average = true is not there yet for Logloss");
+  ExpectError({"learn_set="}, "learn_set is missing");
+  ExpectError({"model_file=learn.tsv"}, "learn.tsv");
+  ExpectError({"learn_set=none.tsv"}, "none.tsv");
+  ExpectError({"learn_set=-", "test_set=-"}, "learn_set and test_set are both standard input");
+  Write("params.json", R"({"learning_rate": 0.1, "random_strength": 0})");
+  ExpectError({}, "bootstrap_type is missing, and CatBoost's default is not there yet");
+  Write("params.json", R"({"bootstrap_type": "No", "random_strength": 0})");
+  ExpectError({}, "learning_rate is missing");
+  Write("params.json", R"({"depth": [1]})");
+  ExpectError({}, "params.json: depth: expected a text, a number, true or false, found");
+  Write("params.json", R"({"cat_features": [1]})");
+  ExpectError({}, "params.json: cat_features is not there yet");
+  Write("params.json", R"([1])");
+  ExpectError({}, "expected an object of parameters");
+  Write("params.json", "{");
+  ExpectError({}, "params.json");
+}
+
+TEST_F(FitTaskTest, WrongRowsAreNamed) {
+  Start("rmse");
+  Write("rows.cd", "0\tLabel\n");
+  const auto rows = [this](const std::string& text, const std::string& message,
+                           const std::vector<std::string>& words = {}) {
+    Write("learn.tsv", text);
+    ExpectError(words, message);
+  };
+  rows("1\t2\nx\t3\n", "learn.tsv:2: column 0: expected a label that is a number, found 'x'");
+  rows("1\t2\n\t3\n", "learn.tsv:2: column 0: expected a label that is a finite number, found ''");
+  rows("1\t2\n0.5\t3\n", "learn.tsv:2: column 0: expected a label that is 0 or 1",
+       {"loss_function=Logloss"});
+  rows("1\t2\n1.5\t3\n", "a probability from 0 to 1", {"loss_function=CrossEntropy"});
+  rows("1\t2\n1\ta\n", "learn.tsv:2: column 1: expected a number, found 'a'");
+  rows("1\t2\n1\t2\t3\n", "learn.tsv:2: expected 2 columns, found 3");
+  rows("1\t2\n2\t\n", "learn.tsv:2: feature 0 is missing, and nan_mode = Forbidden",
+       {"nan_mode=Forbidden"});
+  rows("1\t2\n2\t2\n", "learn.tsv: no split is possible: expected a number with different values");
+  rows("3e38\t2\n-3e38\t3\n1\t4\n", ": RMSE is no number any more",
+       {"learning_rate=1e6", "iterations=60"});
+  const auto columns = [this](const std::string& text, const std::string& message) {
+    Write("learn.tsv", "1\t2\t3\n2\t0\t4\n");
+    Write("rows.cd", text);
+    ExpectError({}, message);
+  };
+  columns("1\tWeight\n", "learn.tsv: expected one column of the type Label in the column");
+  columns("0\tLabel\n1\tLabel\n", "description, found 2");
+  columns("0\tLabel\n1\tWeight\n2\tWeight\n", "found columns 1 and 2");
+  columns("0\tLabel\n1\tCateg\n", "column 1 is a category: training from categories is not there");
+  columns("0\tLabel\n1\tGroupId\n", "column 1: training by groups or times of rows is not there");
+  columns("0\tLabel\n1\tAuxiliary\n2\tSampleId\n", "expected a column of the type Num");
+  Write("rows.cd", "0\tLabel\n1\tWeight\n");
+  rows("1\t-1\t3\n", "learn.tsv:1: column 1: expected a weight of 0 or above, found '-1'");
+  rows("1\t0\t3\n2\t0\t4\n", "learn.tsv: all weights are 0");
+  Write("learn.tsv", "1\t2\t3\n2\t1\t4\n");
+  Write("test.tsv", "1\t2\n");
+  ExpectError({"test_set=test.tsv"}, "test.tsv: the model uses feature 0");
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,121 @@
+#include "tests/worker/gbdt/catboost/train/training_case.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/file/text_file.h"
+#include "tests/support/golden.h"
+#include "worker/tasks/catboost/fit_task.h"
+
+namespace strata {
+namespace {
+
+void Write(Disk& disk, const std::string& path, const std::string& text) {
+  ASSERT_TRUE(WriteFileAtomically(disk, path, text).ok());
+}
+
+// A list, where CatBoost has null for an empty one.
+std::vector<nlohmann::json> ListOf(const nlohmann::json& value) {
+  if (value.is_null()) return {};
+  return value.get<std::vector<nlohmann::json>>();
+}
+
+void ExpectNear(const nlohmann::json& found, const nlohmann::json& expected,
+                const std::string& what) {
+  ASSERT_EQ(found.size(), expected.size()) << what;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double value = expected[i].get<double>();
+    EXPECT_NEAR(found[i].get<double>(), value, 1e-9 * std::max(1.0, std::abs(value)))
+        << what << " " << i;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> GoldenTrainings() {
+  return {"best",       "cross_entropy", "gradient",  "halved", "logloss",      "newton",
+          "not_halved", "quantiles",     "redundant", "rmse",   "rmse_weights", "uniform"};
+}
+
+TrainingCase GoldenTraining(const std::string& name) {
+  TrainingCase training = {
+      .json = nlohmann::json::parse(Golden("catboost/training/" + name + ".json")),
+      .learn = Golden("catboost/training/learn.tsv"),
+      .test = {},
+      .description = {}};
+  const nlohmann::json& json = training.json;
+  if (json["test"].get<bool>()) training.test = Golden("catboost/training/test.tsv");
+  size_t column = 0;
+  for (const std::string target : {"real", "binary", "probability"}) {
+    training.description +=
+        fmt::format("{}\t{}\n", column++, target == json["target"] ? "Label" : "Auxiliary");
+  }
+  training.description +=
+      fmt::format("{}\t{}\n", column++, json["weight"].get<bool>() ? "Weight" : "Auxiliary");
+  const auto features = json["features"].get<std::vector<std::string>>();
+  for (const std::string feature : {"f0", "f1", "f2", "f3", "f4"}) {
+    const bool is_used = std::ranges::find(features, feature) != features.end();
+    training.description +=
+        fmt::format("{}\t{}\t{}\n", column++, is_used ? "Num" : "Auxiliary", feature);
+  }
+  return training;
+}
+
+void WriteTraining(Disk& disk, const TrainingCase& training) {
+  Write(disk, "params.json", training.json["params"].dump());
+  Write(disk, "learn.tsv", training.learn);
+  if (!training.test.empty()) Write(disk, "test.tsv", training.test);
+  Write(disk, "rows.cd", training.description);
+}
+
+Result<TreeTaskResult> TrainFromFiles(Disk& disk, const std::vector<std::string>& more,
+                                      std::vector<std::vector<double>>* rounds) {
+  std::vector<std::string> words = more;
+  for (const char* word : {"learn_set=learn.tsv", "cd=rows.cd", "model_file=model.json"}) {
+    const std::string key = std::string(word).substr(0, std::string(word).find('=') + 1);
+    if (std::ranges::none_of(more, [&](const auto& given) { return given.starts_with(key); })) {
+      words.emplace_back(word);
+    }
+  }
+  STRATA_ASSIGN(const FitOptions options, LoadFitOptions(disk, "params.json", words, "train"));
+  const TreeTaskContext context = {.disk = disk,
+                                   .clock = RealClock(),
+                                   .progress =
+                                       [&](const TreeProgress& at) {
+                                         if (rounds == nullptr) return;
+                                         std::vector<double>& losses = rounds->emplace_back();
+                                         for (const Evaluation& e : *at.evaluations) {
+                                           losses.push_back(e.metrics[0].value);
+                                         }
+                                       },
+                                   .check = [] { return Status::Ok(); }};
+  return RunFitTask(options, context);
+}
+
+void ExpectSameModel(const nlohmann::json& found, const nlohmann::json& expected) {
+  const auto found_features = ListOf(found["features_info"]["float_features"]);
+  const auto features = ListOf(expected["features_info"]["float_features"]);
+  ASSERT_EQ(found_features.size(), features.size());
+  for (size_t f = 0; f < features.size(); ++f) {
+    for (const char* key :
+         {"feature_id", "feature_index", "flat_feature_index", "has_nans", "nan_value_treatment"}) {
+      EXPECT_EQ(found_features[f][key], features[f][key]) << f;
+    }
+    EXPECT_EQ(ListOf(found_features[f]["borders"]), ListOf(features[f]["borders"])) << f;
+  }
+  const auto found_trees = ListOf(found["oblivious_trees"]);
+  const auto trees = ListOf(expected["oblivious_trees"]);
+  ASSERT_EQ(found_trees.size(), trees.size());
+  for (size_t t = 0; t < trees.size(); ++t) {
+    EXPECT_EQ(ListOf(found_trees[t]["splits"]), ListOf(trees[t]["splits"])) << t;
+    ExpectNear(found_trees[t]["leaf_values"], trees[t]["leaf_values"], fmt::format("tree {}", t));
+    ExpectNear(found_trees[t]["leaf_weights"], trees[t]["leaf_weights"], fmt::format("tree {}", t));
+  }
+  EXPECT_EQ(found["scale_and_bias"], expected["scale_and_bias"]);
+  EXPECT_EQ(found["model_info"], expected["model_info"]);
+}
+
+}  // namespace strata

@@ -1,0 +1,17 @@
+// Where the borders of a number are put: CatBoost's ways to choose them from the values of the
+// training rows (library/cpp/grid_creator of its sources describes them).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace strata {
+
+enum class BorderType : uint8_t { kGreedyLogSum, kMedian, kUniform, kUniformAndQuantiles };
+
+// Up to `count` borders, ascending, of finite or infinite values, none of which is NaN. Values that
+// are all the same have none. It takes time for sorting the values.
+std::vector<float> SelectBorders(std::vector<float> values, BorderType type, size_t count);
+
+}  // namespace strata

@@ -1,0 +1,168 @@
+#include "worker/gbdt/catboost/train/fit.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "worker/gbdt/catboost/split_bins.h"
+#include "worker/gbdt/catboost/train/leaf_values.h"
+#include "worker/gbdt/catboost/train/oblivious_grower.h"
+
+namespace strata {
+namespace {
+
+// CatBoost's own choice: short trainings of few features make one iteration of a leaf.
+size_t LeafIterations(const FitParameters& p, size_t features) {
+  if (p.leaf_iterations.has_value()) return *p.leaf_iterations;
+  if (p.loss == FitLoss::kRmse || (p.iterations < 200 && features < 20)) return 1;
+  return p.leaf_method == LeafMethod::kNewton ? 10 : 40;
+}
+
+double SumOf(const std::vector<float>& numbers) {
+  double sum = 0;
+  for (const float number : numbers) sum += number;
+  return sum;
+}
+
+// Rounded to float, as CatBoost rounds it.
+double Average(const FitRows& rows) {
+  double sum = 0;
+  for (size_t row = 0; row < rows.rows(); ++row) {
+    sum += double{rows.labels[row]} * double{rows.weights[row]};
+  }
+  return static_cast<float>(sum / SumOf(rows.weights));
+}
+
+class Fit {
+ public:
+  Fit(const FitParameters& parameters, const FitRows& learn, const FitRows* test, WorkPool& pool,
+      CatBoostModel* model)
+      : p_(parameters),
+        learn_(learn),
+        test_(test),
+        pool_(pool),
+        model_(*model),
+        bins_(*model),
+        l2_((p_.l2_leaf_reg > 0 ? p_.l2_leaf_reg : 1e-20) * SumOf(learn.weights) /
+            static_cast<double>(learn.rows())),
+        leaf_iterations_(LeafIterations(parameters, model->numbers.size())),
+        grower_(*model, learn, parameters, l2_, pool) {}
+
+  Result<FitResult> Run(const FitRound& round) {
+    Begin();
+    FitResult result;
+    FitLosses best;
+    for (size_t i = 0; i < p_.iterations; ++i) {
+      AddTree();
+      STRATA_ASSIGN(result.losses, Measure());
+      if (test_ != nullptr && (!result.best.has_value() || *result.losses.test < *best.test)) {
+        result.best = i + 1;
+        best = result.losses;
+      }
+      STRATA_ASSIGN(const bool goes_on, round(i + 1, result.losses));
+      if (!goes_on) break;
+    }
+    if (p_.use_best_model && result.best.has_value()) {
+      model_.trees.resize(*result.best);
+      result.losses = best;
+    }
+    return result;
+  }
+
+ private:
+  void Begin() {
+    model_.bias = {p_.boost_from_average ? Average(learn_) : 0};
+    model_.loss = FitLossName(p_.loss);
+    nlohmann::json info;
+    info["params"]["loss_function"] = {{"type", model_.loss}, {"params", nlohmann::json::object()}};
+    if (p_.loss != FitLoss::kRmse) {
+      auto names = nlohmann::json::array();
+      if (p_.loss == FitLoss::kLogloss) names = {0, 1};
+      info["class_params"] = {{"class_label_type", "Integer"},
+                              {"class_names", std::move(names)},
+                              {"class_to_label", {0, 1}},
+                              {"classes_count", 0}};
+      model_.class_labels = {"0", "1"};
+    }
+    model_.info = info.dump();
+    learn_raw_.assign(learn_.rows(), model_.bias[0]);
+    if (test_ != nullptr) test_raw_.assign(test_->rows(), model_.bias[0]);
+    gradients_.resize(learn_.rows());
+    weights_.resize(learn_.rows());
+  }
+
+  void AddTree() {
+    DeriveRows(p_, learn_, learn_raw_, pool_, gradients_, weights_);
+    const ObliviousTree grown = grower_.Grow(gradients_, weights_);
+    CatBoostTree& tree = model_.trees.emplace_back();
+    tree.splits = grown.splits;
+    tree.values = LeafValues(p_, leaf_iterations_, l2_, learn_, grown, learn_raw_, pool_);
+    for (double& value : tree.values) value *= p_.learning_rate;
+    tree.weights = LeafWeights(learn_, grown, pool_);
+    for (size_t row = 0; row < learn_raw_.size(); ++row) {
+      learn_raw_[row] += tree.values[grown.leaves[row]];
+    }
+    if (test_ != nullptr) AddToTest(tree);
+  }
+
+  void AddToTest(const CatBoostTree& tree) {
+    pool_.RunPieces(test_raw_.size(), FitPiece(test_raw_.size()), [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        size_t leaf = 0;
+        for (size_t k = 0; k < tree.splits.size(); ++k) {
+          const BinSplit& split = bins_.split(tree.splits[k]);
+          leaf |= size_t{split.Of(test_->Column(split.column)[row])} << k;
+        }
+        test_raw_[row] += tree.values[leaf];
+      }
+    });
+  }
+
+  Result<FitLosses> Measure() const {
+    FitLosses losses = {.learn = MeanLoss(p_.loss, learn_, learn_raw_, pool_), .test = {}};
+    if (test_ != nullptr) losses.test = MeanLoss(p_.loss, *test_, test_raw_, pool_);
+    if (std::isfinite(losses.learn) && std::isfinite(losses.test.value_or(0))) return losses;
+    return Invalid(fmt::format(
+        "iteration {}: {} is no number any more: expected labels and a learning_rate ({}) with "
+        "which it stays finite; lower them",
+        model_.trees.size(), model_.loss, p_.learning_rate));
+  }
+
+  const FitParameters& p_;
+  const FitRows& learn_;
+  const FitRows* const test_;
+  WorkPool& pool_;
+  CatBoostModel& model_;
+  const SplitBins bins_;
+  const double l2_;
+  const size_t leaf_iterations_;
+  const ObliviousGrower grower_;
+  std::vector<double> learn_raw_;
+  std::vector<double> test_raw_;
+  std::vector<double> gradients_;
+  std::vector<double> weights_;
+};
+
+}  // namespace
+
+const char* FitLossName(FitLoss loss) {
+  switch (loss) {
+    case FitLoss::kRmse:
+      return "RMSE";
+    case FitLoss::kLogloss:
+      return "Logloss";
+    case FitLoss::kCrossEntropy:
+      return "CrossEntropy";
+  }
+  return "";
+}
+
+Result<FitResult> FitTrees(const FitParameters& parameters, const FitRows& learn,
+                           const FitRows* test, WorkPool& pool, const FitRound& round,
+                           CatBoostModel* model) {
+  return Fit(parameters, learn, test, pool, model).Run(round);
+}
+
+}  // namespace strata

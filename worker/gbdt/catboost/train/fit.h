@@ -1,0 +1,38 @@
+// Training of CatBoost's oblivious trees from numbers, on the CPU.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/thread/work_pool.h"
+#include "strata/status.h"
+#include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/train/fit_parameters.h"
+#include "worker/gbdt/catboost/train/fit_rows.h"
+
+namespace strata {
+
+// The losses after a round.
+struct FitLosses {
+  double learn = 0;
+  std::optional<double> test;  // where there are test rows
+};
+
+struct FitResult {
+  FitLosses losses;            // of the model
+  std::optional<size_t> best;  // rounds up to the best loss of the test rows, if they are there
+};
+
+// What a training tells, and asks, after each round; false ends it there.
+using FitRound = std::function<Result<bool>(size_t rounds, const FitLosses& losses)>;
+
+// Adds trees to a model of numbers with borders, and sets bias, loss and what CatBoost reads of
+// model_info. `test` may be null. The model does not depend on the number of threads. kInvalid: a
+// loss that is no number any more.
+Result<FitResult> FitTrees(const FitParameters& parameters, const FitRows& learn,
+                           const FitRows* test, WorkPool& pool, const FitRound& round,
+                           CatBoostModel* model);
+
+}  // namespace strata

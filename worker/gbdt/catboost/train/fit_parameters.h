@@ -1,0 +1,41 @@
+// What governs a training of CatBoost's trees, under CatBoost's own names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "worker/gbdt/catboost/train/border_selection.h"
+
+namespace strata {
+
+enum class FitLoss : uint8_t { kRmse, kLogloss, kCrossEntropy };
+
+const char* FitLossName(FitLoss loss);  // "RMSE"
+
+// By what a split is judged. The Newton ones weigh rows by their second derivatives.
+enum class ScoreFunction : uint8_t { kCosine, kL2, kNewtonCosine, kNewtonL2 };
+
+enum class LeafMethod : uint8_t { kNewton, kGradient };
+
+// What a missing value is: below all others, above all others, or an error.
+enum class NanMode : uint8_t { kMin, kMax, kForbidden };
+
+struct FitParameters {
+  FitLoss loss = FitLoss::kRmse;
+  size_t iterations = 1000;
+  double learning_rate = 0;
+  size_t depth = 6;        // splits of a tree: up to 16
+  double l2_leaf_reg = 3;  // times the mean weight of a row
+  ScoreFunction score = ScoreFunction::kCosine;
+  LeafMethod leaf_method = LeafMethod::kNewton;
+  std::optional<size_t> leaf_iterations;  // nothing: CatBoost's choice
+  bool backtracking = true;               // steps of leaves are halved until the loss falls
+  bool boost_from_average = true;
+  bool use_best_model = false;  // the trees behind the best loss of the test rows are left out
+  BorderType border_type = BorderType::kGreedyLogSum;
+  size_t border_count = 254;  // of a number: up to 255
+  NanMode nan_mode = NanMode::kMin;
+};
+
+}  // namespace strata

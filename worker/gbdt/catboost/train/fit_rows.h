@@ -1,0 +1,31 @@
+// FitRows: the rows of a training with their numbers as bins.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace strata {
+
+struct FitRows {
+  std::vector<uint8_t> bins;  // column after column of a model's SplitBins
+  std::vector<float> labels;
+  std::vector<float> weights;
+
+  size_t rows() const { return labels.size(); }
+  std::span<const uint8_t> Column(size_t column) const {
+    return std::span(bins).subspan(column * rows(), rows());
+  }
+};
+
+// How many rows a thread goes over at a time. It depends on the rows alone, so that sums of pieces
+// that are added in order have the same bits for any number of threads.
+inline size_t FitPiece(size_t rows) {
+  constexpr size_t kPiecesMax = 64;
+  constexpr size_t kRowsMin = 8192;
+  return std::max(kRowsMin, (rows + kPiecesMax - 1) / kPiecesMax);
+}
+
+}  // namespace strata

@@ -1,0 +1,168 @@
+#include "worker/gbdt/catboost/train/leaf_values.h"
+
+#include <array>
+#include <utility>
+
+#include "worker/gbdt/catboost/train/fit_losses.h"
+
+namespace strata {
+namespace {
+
+// The sum of sum_of(begin, end) over pieces of the rows, added in their order.
+template <typename SumOf>
+double SumPieces(size_t rows, WorkPool& pool, const SumOf& sum_of) {
+  const size_t piece = FitPiece(rows);
+  std::vector<double> sums((rows + piece - 1) / piece);
+  pool.RunPieces(rows, piece,
+                 [&](size_t begin, size_t end) { sums[begin / piece] = sum_of(begin, end); });
+  double sum = 0;
+  for (const double of_piece : sums) sum += of_piece;
+  return sum;
+}
+
+// Of each leaf the sum of value(row), of an array of numbers, over its rows.
+template <size_t kNumbers, typename Value>
+std::vector<std::array<double, kNumbers>> SumLeaves(const ObliviousTree& tree, WorkPool& pool,
+                                                    const Value& value) {
+  using Numbers = std::array<double, kNumbers>;
+  const size_t rows = tree.leaves.size();
+  const size_t leaves = tree.leaf_count();
+  const size_t piece = FitPiece(rows);
+  std::vector<Numbers> sums((rows + piece - 1) / piece * leaves, Numbers{});
+  pool.RunPieces(rows, piece, [&](size_t begin, size_t end) {
+    Numbers* const of_piece = sums.data() + begin / piece * leaves;
+    for (size_t row = begin; row < end; ++row) {
+      const Numbers numbers = value(row);
+      for (size_t k = 0; k < kNumbers; ++k) of_piece[tree.leaves[row]][k] += numbers[k];
+    }
+  });
+  for (size_t i = leaves; i < sums.size(); ++i) {
+    for (size_t k = 0; k < kNumbers; ++k) sums[i % leaves][k] += sums[i][k];
+  }
+  sums.resize(leaves);
+  return sums;
+}
+
+// The iterations of one tree.
+class LeafSteps {
+ public:
+  LeafSteps(const FitParameters& parameters, double l2, const FitRows& rows,
+            const ObliviousTree& tree, std::span<const double> raw, WorkPool& pool)
+      : p_(parameters),
+        l2_(l2),
+        rows_(rows),
+        tree_(tree),
+        pool_(pool),
+        raw_(raw.begin(), raw.end()),
+        values_(tree.leaf_count()) {}
+
+  std::vector<double> Run(size_t iterations) && {
+    const bool checked = p_.backtracking && iterations > 1;
+    if (checked) loss_ = MeanLoss(p_.loss, rows_, raw_, pool_);
+    for (size_t used = 0; used < iterations; ++used) {
+      const std::vector<double> step = Step();
+      double scale = 1;
+      while (checked && !Improves(step, scale) && ++used < iterations) scale /= 2;
+      if (used == iterations) break;
+      for (size_t leaf = 0; leaf < step.size(); ++leaf) values_[leaf] += scale * step[leaf];
+      if (used + 1 < iterations) Move(step, scale, &raw_);
+    }
+    return std::move(values_);
+  }
+
+ private:
+  std::vector<double> Step() const {
+    const auto sums = WithFitLoss(p_.loss, [&](auto loss) {
+      return SumLeaves<2>(tree_, pool_, [&](size_t row) {
+        const RowDerivatives d = loss.Derive(raw_[row], rows_.labels[row]);
+        const double weight = rows_.weights[row];
+        return std::array<double, 2>{
+            weight * d.first, p_.leaf_method == LeafMethod::kNewton ? -weight * d.second : weight};
+      });
+    });
+    std::vector<double> step(sums.size());
+    for (size_t leaf = 0; leaf < step.size(); ++leaf) {
+      if (sums[leaf][1] + l2_ > 0) step[leaf] = sums[leaf][0] / (sums[leaf][1] + l2_);
+    }
+    return step;
+  }
+
+  void Move(const std::vector<double>& step, double scale, std::vector<double>* raw) const {
+    pool_.RunPieces(raw->size(), FitPiece(raw->size()), [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        (*raw)[row] = raw_[row] + scale * step[tree_.leaves[row]];
+      }
+    });
+  }
+
+  bool Improves(const std::vector<double>& step, double scale) {
+    moved_.resize(raw_.size());
+    Move(step, scale, &moved_);
+    const double loss = MeanLoss(p_.loss, rows_, moved_, pool_);
+    if (!(loss < loss_)) return false;
+    loss_ = loss;
+    return true;
+  }
+
+  const FitParameters& p_;
+  const double l2_;
+  const FitRows& rows_;
+  const ObliviousTree& tree_;
+  WorkPool& pool_;
+  std::vector<double> raw_;
+  std::vector<double> moved_;
+  std::vector<double> values_;
+  double loss_ = 0;
+};
+
+}  // namespace
+
+double MeanLoss(FitLoss loss, const FitRows& rows, std::span<const double> raw, WorkPool& pool) {
+  return WithFitLoss(loss, [&](auto of) {
+    const double sum = SumPieces(rows.rows(), pool, [&](size_t begin, size_t end) {
+      double of_piece = 0;
+      for (size_t row = begin; row < end; ++row) {
+        of_piece += rows.weights[row] * of.Value(raw[row], rows.labels[row]);
+      }
+      return of_piece;
+    });
+    const double weight = SumPieces(rows.rows(), pool, [&](size_t begin, size_t end) {
+      double of_piece = 0;
+      for (size_t row = begin; row < end; ++row) of_piece += rows.weights[row];
+      return of_piece;
+    });
+    return of.Total(sum / weight);
+  });
+}
+
+void DeriveRows(const FitParameters& parameters, const FitRows& rows, std::span<const double> raw,
+                WorkPool& pool, std::span<double> gradients, std::span<double> weights) {
+  const bool is_newton = parameters.score == ScoreFunction::kNewtonCosine ||
+                         parameters.score == ScoreFunction::kNewtonL2;
+  WithFitLoss(parameters.loss, [&](auto loss) {
+    pool.RunPieces(rows.rows(), FitPiece(rows.rows()), [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        const RowDerivatives d = loss.Derive(raw[row], rows.labels[row]);
+        const double weight = rows.weights[row];
+        gradients[row] = weight * d.first;
+        weights[row] = is_newton ? -weight * d.second : weight;
+      }
+    });
+  });
+}
+
+std::vector<double> LeafWeights(const FitRows& rows, const ObliviousTree& tree, WorkPool& pool) {
+  const auto sums = SumLeaves<1>(
+      tree, pool, [&](size_t row) { return std::array<double, 1>{rows.weights[row]}; });
+  std::vector<double> weights;
+  for (const auto& sum : sums) weights.push_back(sum[0]);
+  return weights;
+}
+
+std::vector<double> LeafValues(const FitParameters& parameters, size_t iterations, double l2,
+                               const FitRows& rows, const ObliviousTree& tree,
+                               std::span<const double> raw, WorkPool& pool) {
+  return LeafSteps(parameters, l2, rows, tree, raw, pool).Run(iterations);
+}
+
+}  // namespace strata

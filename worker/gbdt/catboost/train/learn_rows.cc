@@ -1,0 +1,175 @@
+#include "worker/gbdt/catboost/train/learn_rows.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/human_text.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kPieceRows = 256;  // that one thread reads at a time
+
+// Columns that are no features.
+struct LearnColumns {
+  size_t label = 0;
+  std::optional<size_t> weight;
+};
+
+Result<LearnColumns> FindLearnColumns(const std::vector<PoolColumn>& columns,
+                                      const std::string& path) {
+  LearnColumns found;
+  size_t labels = 0;
+  size_t numbers = 0;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const PoolColumnKind kind = columns[c].kind;
+    if (kind == PoolColumnKind::kNumber) ++numbers;
+    if (kind == PoolColumnKind::kLabel) {
+      found.label = c;
+      ++labels;
+    } else if (kind == PoolColumnKind::kWeight) {
+      if (found.weight.has_value()) {
+        return Invalid(
+            fmt::format("{}: expected one column of the type Weight, found columns {} "
+                        "and {}: give one of them the type Auxiliary",
+                        path, *found.weight, c));
+      }
+      found.weight = c;
+    } else if (kind == PoolColumnKind::kGroup) {
+      return Invalid(fmt::format(
+          "{}: column {}: training by groups or times of rows is not there yet: expected Num, "
+          "Label, Weight, SampleId or Auxiliary; Auxiliary leaves the column out",
+          path, c));
+    }
+  }
+  if (labels != 1) {
+    return Invalid(
+        fmt::format("{}: expected one column of the type Label in the column description, found {}",
+                    path, labels));
+  }
+  if (numbers == 0) return Invalid(fmt::format("{}: expected a column of the type Num", path));
+  return found;
+}
+
+// What a label of the loss must be; null: this one fits.
+const char* LabelFault(FitLoss loss, float label) {
+  if (loss == FitLoss::kLogloss && label != 0 && label != 1) return "0 or 1, as Logloss has them";
+  if (loss == FitLoss::kCrossEntropy && !(label >= 0 && label <= 1)) {
+    return "a probability from 0 to 1, as CrossEntropy has them";
+  }
+  return std::isfinite(label) ? nullptr : "a finite number";
+}
+
+class Reading {
+ public:
+  Reading(const LearnReader& reader, const PoolFile& file, const CatBoostModel& model,
+          const LearnColumns& columns)
+      : reader_(reader), file_(file), model_(model), columns_(columns) {}
+
+  Status Add(const TextBlock& block) {
+    std::vector<Line> lines;
+    LineCursor cursor;
+    for (Line line; cursor.Next(block.lines, &line);) {
+      if (PoolFile::IsRow(line.text)) lines.push_back(line);
+    }
+    const size_t before = rows_.labels.size();
+    CatBoostRows& rows = rows_.blocks.emplace_back(model_, lines.size());
+    rows_.labels.resize(before + lines.size());
+    rows_.weights.resize(before + lines.size(), 1);
+    std::vector<Status> pieces((lines.size() + kPieceRows - 1) / kPieceRows);
+    reader_.pool.RunPieces(lines.size(), kPieceRows, [&](size_t begin, size_t end) {
+      CsvFields fields;
+      for (size_t row = begin; row < end; ++row) {
+        const Status read = ReadRow(lines[row].text, row, before, &rows, &fields);
+        if (read.ok()) continue;
+        pieces[begin / kPieceRows] = read.Prefixed(block.PlaceOf(lines[row]));
+        return;
+      }
+    });
+    for (const Status& status : pieces) STRATA_TRY(status);
+    return {};
+  }
+
+  Result<LearnRows> Finish(const std::string& path) && {
+    double sum = 0;
+    for (const float weight : rows_.weights) sum += weight;
+    if (sum > 0) return std::move(rows_);
+    return Invalid(fmt::format("{}: all weights are 0: expected one above", path));
+  }
+
+ private:
+  Status ReadRow(std::string_view line, size_t row, size_t before, CatBoostRows* rows,
+                 CsvFields* fields) {
+    std::string_view id;
+    STRATA_TRY(file_.ReadRow(line, row, rows, fields, &id));
+    const std::string_view label = fields->fields[columns_.label];
+    float& value = rows_.labels[before + row];
+    const bool is_number = ReadPoolNumber(label, &value);
+    if (const char* expected = is_number ? LabelFault(reader_.parameters.loss, value) : "a number")
+      return Invalid(fmt::format("column {}: expected a label that is {}, found '{}'",
+                                 columns_.label, expected, ShownBytes(label)));
+    STRATA_TRY(ReadWeight(fields->fields, &rows_.weights[before + row]));
+    return CheckMissing(row, *rows);
+  }
+
+  Status ReadWeight(const std::vector<std::string_view>& fields, float* weight) const {
+    if (!columns_.weight.has_value()) return {};
+    const std::string_view field = fields[*columns_.weight];
+    if (ReadPoolNumber(field, weight) && *weight >= 0 && std::isfinite(*weight)) return {};
+    return Invalid(fmt::format("column {}: expected a weight of 0 or above, found '{}'",
+                               *columns_.weight, ShownBytes(field)));
+  }
+
+  Status CheckMissing(size_t row, const CatBoostRows& rows) const {
+    if (reader_.parameters.nan_mode != NanMode::kForbidden) return {};
+    for (size_t f = 0; f < model_.numbers.size(); ++f) {
+      if (!std::isnan(rows.Number(f)[row])) continue;
+      return Invalid(fmt::format(
+          "feature {} is missing, and nan_mode = Forbidden: expected a number; Min and Max take "
+          "missing values",
+          f));
+    }
+    return {};
+  }
+
+  const LearnReader& reader_;
+  const PoolFile& file_;
+  const CatBoostModel& model_;
+  const LearnColumns columns_;
+  LearnRows rows_;
+};
+
+Result<LearnRows> ReadAll(const LearnReader& reader, PoolFile* file, const CatBoostModel& model,
+                          const std::string& path) {
+  STRATA_ASSIGN(const LearnColumns columns, FindLearnColumns(file->columns(), path));
+  Reading reading(reader, *file, model, columns);
+  TextBlock block;
+  while (true) {
+    STRATA_TRY(reader.check());
+    STRATA_ASSIGN(const bool more, file->Next(&block));
+    if (!more) return std::move(reading).Finish(path);
+    STRATA_TRY(reading.Add(block));
+  }
+}
+
+}  // namespace
+
+Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& options,
+                                  CatBoostModel* model) {
+  STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
+                PoolFile::OpenToLearn(reader.disk, options, reader.check, model));
+  return ReadAll(reader, file.get(), *model, options.path);
+}
+
+Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
+                                 const CatBoostModel& model) {
+  STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
+                PoolFile::Open(reader.disk, options, model, reader.check));
+  return ReadAll(reader, file.get(), model, options.path);
+}
+
+}  // namespace strata

@@ -1,0 +1,47 @@
+// LearnRows: the rows of a file that CatBoost's trees are trained from, or measured on.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/file/disk.h"
+#include "base/thread/work_pool.h"
+#include "strata/status.h"
+#include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/catboost_rows.h"
+#include "worker/gbdt/catboost/pool_file.h"
+#include "worker/gbdt/catboost/train/fit_parameters.h"
+
+namespace strata {
+
+struct LearnRows {
+  std::vector<CatBoostRows> blocks;  // as they stand in the file, one after another
+  std::vector<float> labels;
+  std::vector<float> weights;  // 1 where no column has weights
+
+  size_t rows() const { return labels.size(); }
+};
+
+// What rows are read with; all of it outlives the call.
+struct LearnReader {
+  Disk& disk;
+  WorkPool& pool;
+  std::function<Status()> check;  // not OK: stop
+  const FitParameters& parameters;
+};
+
+// The rows that a training learns from. `model`, an empty one, gets a number for each of their
+// features. kInvalid names the file, and the line or column: no label or several, what training
+// does not take into account (categories, groups), labels that do not fit the loss, missing labels,
+// negative weights or a sum of 0, missing values where nan_mode is Forbidden.
+Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& options,
+                                  CatBoostModel* model);
+
+// Rows of the same features, which the model's numbers name; errors as above. Of numbers without
+// borders nothing is read.
+Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
+                                 const CatBoostModel& model);
+
+}  // namespace strata

@@ -1,0 +1,84 @@
+#include "worker/gbdt/catboost/train/number_borders.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <utility>
+
+namespace strata {
+namespace {
+
+void SetBordersOf(const FitParameters& parameters, const LearnRows& rows, size_t feature,
+                  CatBoostNumber* number) {
+  std::vector<float> values;
+  values.reserve(rows.rows());
+  for (const CatBoostRows& block : rows.blocks) {
+    for (const float value : block.Number(feature)) {
+      if (!std::isnan(value)) values.push_back(value);
+    }
+  }
+  number->has_nans = values.size() < rows.rows();
+  const size_t count = parameters.border_count - (number->has_nans ? 1 : 0);
+  number->borders = SelectBorders(std::move(values), parameters.border_type, count);
+  if (!number->has_nans) return;
+  const bool is_above = parameters.nan_mode == NanMode::kMax;
+  number->nan = is_above ? NanTreatment::kAsTrue : NanTreatment::kAsFalse;
+  number->borders.insert(is_above ? number->borders.end() : number->borders.begin(),
+                         is_above ? FLT_MAX : -FLT_MAX);
+}
+
+}  // namespace
+
+void SetBorders(const FitParameters& parameters, const LearnRows& rows, WorkPool& pool,
+                CatBoostModel* model) {
+  pool.Run(model->numbers.size(),
+           [&](size_t f) { SetBordersOf(parameters, rows, f, &model->numbers[f]); });
+  model->ListFeatureSplits();
+}
+
+FitRows BinRows(const SplitBins& bins, LearnRows rows, WorkPool& pool) {
+  FitRows binned;
+  const size_t count = rows.rows();
+  binned.bins.resize(bins.columns() * count);
+  std::vector<size_t> begins;
+  size_t begin = 0;
+  for (const CatBoostRows& block : rows.blocks) {
+    begins.push_back(begin);
+    begin += block.rows();
+  }
+  pool.Run(rows.blocks.size(), [&](size_t b) {
+    const CatBoostRows& block = rows.blocks[b];
+    std::vector<uint8_t> of_block(bins.columns() * block.rows());
+    bins.Fill(block, of_block);
+    for (size_t column = 0; column < bins.columns(); ++column) {
+      std::copy_n(of_block.data() + column * block.rows(), block.rows(),
+                  binned.bins.data() + column * count + begins[b]);
+    }
+  });
+  binned.labels = std::move(rows.labels);
+  binned.weights = std::move(rows.weights);
+  return binned;
+}
+
+void KeepUsedBorders(CatBoostModel* model) {
+  std::vector<uint32_t> place(model->splits.size());  // of a split among those that are used
+  for (const CatBoostTree& tree : model->trees) {
+    for (const uint32_t split : tree.splits) place[split] = 1;
+  }
+  std::vector<std::vector<float>> borders(model->numbers.size());
+  uint32_t used = 0;
+  for (size_t split = 0; split < place.size(); ++split) {
+    if (place[split] == 0) continue;
+    const CatBoostSplit& of = model->splits[split];
+    borders[of.of].push_back(model->numbers[of.of].borders[of.place]);
+    place[split] = used++;
+  }
+  for (CatBoostTree& tree : model->trees) {
+    for (uint32_t& split : tree.splits) split = place[split];
+  }
+  for (size_t f = 0; f < borders.size(); ++f) model->numbers[f].borders = std::move(borders[f]);
+  model->splits.clear();
+  model->ListFeatureSplits();
+}
+
+}  // namespace strata

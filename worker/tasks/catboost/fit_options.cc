@@ -1,0 +1,425 @@
+#include "worker/tasks/catboost/fit_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/file/standard_input.h"
+#include "base/file/text_file.h"
+#include "base/human_text.h"
+#include "worker/gbdt/model/json_at.h"
+#include "worker/tasks/catboost/delimiter.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kParamsBytesMax = 16 << 20;
+
+constexpr Setting kFitSettings[] = {
+    {.key = "learn_set",
+     .help = "Path of the rows to learn from: fields parted by the delimiter, one row a line, "
+             "plain or compressed (gzip, zstd); - is standard input. Required."},
+    {.key = "test_set",
+     .help = "Path of rows to measure on after each round. With them the model keeps the rounds up "
+             "to the best loss there, unless use_best_model = false."},
+    {.key = "column_description",
+     .help = "Path of CatBoost's column description (cd is the same). Num, Label, Weight, SampleId "
+             "and Auxiliary are read. Without it the first column is the label, and all others are "
+             "numbers."},
+    {.key = "delimiter",
+     .default_value = "\\t",
+     .help = "The character between fields; \\t is a tab."},
+    {.key = "has_header",
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "The first line of the rows holds the columns' names."},
+    {.key = "model_file",
+     .default_value = "model.json",
+     .help = "File of the model, which is CatBoost's JSON; - is standard output."},
+    {.key = "model_format",
+     .type = SettingType::kChoice,
+     .default_value = "json",
+     .help = "The model's format. CatBoost's own default, cbm, is not there.",
+     .choices = "json"},
+    {.key = "thread_count",
+     .type = SettingType::kInt,
+     .default_value = "-1",
+     .help = "Threads that train; -1 is one a core. The model does not depend on them.",
+     .min = -1,
+     .max = 1024},
+    {.key = "loss_function",
+     .type = SettingType::kChoice,
+     .default_value = "RMSE",
+     .help = "What is minimised, and measured after each round. Labels of Logloss are 0 and 1, "
+             "those of CrossEntropy are probabilities.",
+     .choices = "RMSE|Logloss|CrossEntropy"},
+    {.key = "iterations",
+     .type = SettingType::kInt,
+     .default_value = "1000",
+     .help = "Trees.",
+     .min = 1,
+     .max = 1000000},
+    {.key = "learning_rate",
+     .type = SettingType::kFloat,
+     .default_value = "",
+     .help = "What the values of leaves are multiplied by, above 0. Required: CatBoost's automatic "
+             "choice is not there yet.",
+     .min = 0,
+     .max = 1e6},
+    {.key = "depth",
+     .type = SettingType::kInt,
+     .default_value = "6",
+     .help = "Splits of a tree.",
+     .min = 1,
+     .max = 16},
+    {.key = "l2_leaf_reg",
+     .type = SettingType::kFloat,
+     .default_value = "3",
+     .help = "L2 regularisation of leaves, times the mean weight of a row.",
+     .min = 0,
+     .max = 1e30},
+    {.key = "score_function",
+     .type = SettingType::kChoice,
+     .default_value = "Cosine",
+     .help =
+         "By what a split is judged. The Newton ones weigh rows by second derivatives; CatBoost "
+         "has those on GPUs alone.",
+     .choices = "Cosine|L2|NewtonCosine|NewtonL2"},
+    {.key = "leaf_estimation_method",
+     .type = SettingType::kChoice,
+     .default_value = "Newton",
+     .help = "How the values of leaves are found.",
+     .choices = "Newton|Gradient"},
+    {.key = "leaf_estimation_iterations",
+     .type = SettingType::kInt,
+     .default_value = "",
+     .help = "Steps that make the value of a leaf. Without it RMSE takes 1, and the others 10 with "
+             "Newton and 40 with Gradient, but 1 with fewer than 200 iterations and 20 features.",
+     .min = 1,
+     .max = 10000},
+    {.key = "leaf_estimation_backtracking",
+     .type = SettingType::kChoice,
+     .default_value = "AnyImprovement",
+     .help = "Whether a step of several is halved until the loss falls.",
+     .choices = "AnyImprovement|No"},
+    {.key = "boost_from_average",
+     .type = SettingType::kBool,
+     .default_value = "true",
+     .help = "Training begins with the labels' mean. Only RMSE may, and does without it."},
+    {.key = "use_best_model",
+     .type = SettingType::kBool,
+     .default_value = "true",
+     .help = "With test_set, trees behind the best loss of the test rows are left out."},
+    {.key = "feature_border_type",
+     .type = SettingType::kChoice,
+     .default_value = "GreedyLogSum",
+     .help = "How the borders of numbers are chosen.",
+     .choices = "GreedyLogSum|Median|Uniform|UniformAndQuantiles"},
+    {.key = "border_count",
+     .type = SettingType::kInt,
+     .default_value = "254",
+     .help = "Borders of a number, at most.",
+     .min = 1,
+     .max = 255},
+    {.key = "nan_mode",
+     .type = SettingType::kChoice,
+     .default_value = "Min",
+     .help = "Missing values are below all others, above all others, or an error.",
+     .choices = "Min|Max|Forbidden"},
+    {.key = "bootstrap_type",
+     .help = "Must be No: sampling, which CatBoost's default does, is not there yet."},
+    {.key = "random_strength",
+     .help = "Must be 0: noise of scores, which CatBoost's default has, is not there yet."},
+    {.key = "boosting_type",
+     .default_value = "Plain",
+     .help = "Must be Plain: Ordered is not there yet."},
+    {.key = "grow_policy",
+     .default_value = "SymmetricTree",
+     .help = "Must be SymmetricTree: others are not there yet."},
+    {.key = "task_type",
+     .default_value = "CPU",
+     .help = "Must be CPU: training on a GPU is not there yet."},
+    {.key = "has_time",
+     .default_value = "true",
+     .help = "Must be true: rows are never permuted. Trees of numbers do not depend on it."},
+};
+
+constexpr RefusedKey kRefusedFitSettings[] = {
+    {"subsample", "is not there yet: all rows are learned from; remove it"},
+    {"bagging_temperature", "is not there yet: all rows are learned from; remove it"},
+    {"mvs_reg", "is not there yet: all rows are learned from; remove it"},
+    {"sampling_frequency", "is not there yet: all rows are learned from; remove it"},
+    {"sampling_unit", "is not there yet: all rows are learned from; remove it"},
+    {"rsm", "is not there yet: all features are looked at; remove it"},
+    {"random_seed", "is not there yet: nothing is random; remove it"},
+    {"od_type", "is not there yet: all iterations are run; remove it"},
+    {"od_wait", "is not there yet: all iterations are run; remove it"},
+    {"od_pval", "is not there yet: all iterations are run; remove it"},
+    {"early_stopping_rounds", "is not there yet: all iterations are run; remove it"},
+    {"best_model_min_trees", "is not there yet; remove it"},
+    {"eval_metric", "is not there yet: the loss is measured; remove it"},
+    {"custom_metric", "is not there yet: the loss is measured; remove it"},
+    {"custom_loss", "is not there yet: the loss is measured; remove it"},
+    {"metric_period", "is not there yet: each round is measured; remove it"},
+    {"cat_features", "is not there yet: only numbers are learned from; remove it"},
+    {"one_hot_max_size", "is not there yet: only numbers are learned from; remove it"},
+    {"simple_ctr", "is not there yet: only numbers are learned from; remove it"},
+    {"combinations_ctr", "is not there yet: only numbers are learned from; remove it"},
+    {"per_feature_ctr", "is not there yet: only numbers are learned from; remove it"},
+    {"max_ctr_complexity", "is not there yet: only numbers are learned from; remove it"},
+    {"model_size_reg", "is not there yet: only numbers are learned from; remove it"},
+    {"ctr_leaf_count_limit", "is not there yet: only numbers are learned from; remove it"},
+    {"store_all_simple_ctr", "is not there yet: only numbers are learned from; remove it"},
+    {"counter_calc_method", "is not there yet: only numbers are learned from; remove it"},
+    {"text_features", "is not there yet: only numbers are learned from; remove it"},
+    {"text_processing", "is not there yet: only numbers are learned from; remove it"},
+    {"embedding_features", "is not there yet: only numbers are learned from; remove it"},
+    {"ignored_features", "is not there yet: give the columns the type Auxiliary; remove it"},
+    {"monotone_constraints", "is not there yet; remove it"},
+    {"feature_weights", "is not there yet; remove it"},
+    {"penalties_coefficient", "is not there yet; remove it"},
+    {"first_feature_use_penalties", "is not there yet; remove it"},
+    {"per_object_feature_penalties", "is not there yet; remove it"},
+    {"per_float_feature_quantization", "is not there yet; remove it"},
+    {"input_borders_file", "is not there yet; remove it"},
+    {"output_borders_file", "is not there yet; remove it"},
+    {"class_weights", "is not there yet: give weights as a column; remove it"},
+    {"auto_class_weights", "is not there yet: give weights as a column; remove it"},
+    {"scale_pos_weight", "is not there yet: give weights as a column; remove it"},
+    {"class_names", "is not there yet: labels of Logloss are 0 and 1; remove it"},
+    {"classes_count", "is not there yet; remove it"},
+    {"target_border", "is not there yet: labels of Logloss are 0 and 1; remove it"},
+    {"min_data_in_leaf", "is for trees that are not there yet; remove it"},
+    {"max_leaves", "is for trees that are not there yet; remove it"},
+    {"langevin", "is not there yet; remove it"},
+    {"diffusion_temperature", "is not there yet; remove it"},
+    {"posterior_sampling", "is not there yet; remove it"},
+    {"model_shrink_rate", "is not there yet; remove it"},
+    {"model_shrink_mode", "is not there yet; remove it"},
+    {"approx_on_full_history", "is for boosting that is not there yet; remove it"},
+    {"fold_len_multiplier", "is for boosting that is not there yet; remove it"},
+    {"fold_permutation_block", "has no effect: rows are never permuted; remove it"},
+    {"save_snapshot", "is not there yet; remove it"},
+    {"snapshot_file", "is not there yet; remove it"},
+    {"snapshot_interval", "is not there yet; remove it"},
+    {"devices", "is for GPUs, which do not train these trees yet; remove it"},
+    {"gpu_ram_part", "is for GPUs, which do not train these trees yet; remove it"},
+    {"used_ram_limit", "is not there yet; remove it"},
+    {"train_dir", "is not supported: the model alone is written; remove it"},
+    {"allow_writing_files", "is not supported: the model alone is written; remove it"},
+    {"verbose", "is not supported: --json says how progress is shown; remove it"},
+    {"logging_level", "is not supported: --json says how progress is shown; remove it"},
+    {"name", "is not supported; remove it"},
+    {"learn_pairs", "is not there yet; remove it"},
+    {"test_pairs", "is not there yet; remove it"},
+    {"learn_group_weights", "is not there yet; remove it"},
+    {"test_group_weights", "is not there yet; remove it"},
+};
+
+constexpr FitAlias kFitAliases[] = {
+    {"cd", "column_description"},      {"n_estimators", "iterations"},
+    {"num_boost_round", "iterations"}, {"num_trees", "iterations"},
+    {"eta", "learning_rate"},          {"max_depth", "depth"},
+    {"reg_lambda", "l2_leaf_reg"},     {"l2_leaf_regularizer", "l2_leaf_reg"},
+    {"objective", "loss_function"},    {"max_bin", "border_count"},
+};
+
+// Parameters of which one value is there. Where CatBoost's default is another it must be given, so
+// that nobody takes the model for that of CatBoost's default.
+struct OnlyValue {
+  std::string_view key;
+  std::string_view value;
+  bool is_required = false;
+};
+
+constexpr OnlyValue kOnlyValues[] = {
+    {"bootstrap_type", "No", true},   {"random_strength", "0", true}, {"boosting_type", "Plain"},
+    {"grow_policy", "SymmetricTree"}, {"task_type", "CPU"},           {"has_time", "true"},
+};
+
+Status CheckOnlyValues(const Settings& settings) {
+  for (const OnlyValue& only : kOnlyValues) {
+    const std::string& found = settings.Text(only.key);
+    if (found == only.value || (found == "0.0" && only.value == "0")) continue;
+    if (settings.IsSet(only.key)) {
+      return Invalid(fmt::format("{}: {} = {} is not there yet: expected {}",
+                                 settings.Origin(only.key), only.key, ShownBytes(found),
+                                 only.value));
+    }
+    return Invalid(
+        fmt::format("{} is missing, and CatBoost's default is not there yet: expected {} = {}",
+                    only.key, only.key, only.value));
+  }
+  return {};
+}
+
+std::string_view KeyOf(std::string_view name) {
+  const auto* const alias = std::ranges::find(kFitAliases, name, &FitAlias::name);
+  return alias == std::end(kFitAliases) ? name : alias->key;
+}
+
+class FitReader {
+ public:
+  FitReader() : settings_(FitSettingsTable()) {}
+
+  Status AddFile(Disk& disk, const std::string& path) {
+    STRATA_ASSIGN(const std::string text, ReadTextFile(disk, path, kParamsBytesMax));
+    STRATA_ASSIGN(const nlohmann::json json, ParseJson(text, path));
+    if (!json.is_object()) return JsonAt(json, path).Expected("an object of parameters");
+    std::set<std::string_view> seen;
+    for (const auto& [name, value] : json.items()) {
+      if (!seen.insert(KeyOf(name)).second) return GivenTwice(path, KeyOf(name));
+      if (value.is_structured() && HasRow(KeyOf(name))) {
+        return JsonAt(value, path + ": " + name).Expected("a text, a number, true or false");
+      }
+      STRATA_TRY(settings_.Set(KeyOf(name),
+                               value.is_string() ? value.get<std::string>() : value.dump(), path));
+    }
+    return {};
+  }
+
+  Status AddWords(std::span<const std::string> words) {
+    std::set<std::string_view> seen;
+    for (const std::string& word : words) {
+      const size_t equals = word.find('=');
+      if (equals == word.npos) {
+        return Invalid(fmt::format("'{}': expected key=value", ShownBytes(word)));
+      }
+      const std::string_view key = KeyOf(std::string_view(word).substr(0, equals));
+      if (!seen.insert(key).second) return GivenTwice("command line", key);
+      STRATA_TRY(settings_.Set(key, std::string_view(word).substr(equals + 1), "command line"));
+    }
+    return {};
+  }
+
+  Result<FitOptions> Finish() {
+    STRATA_TRY(CheckOnlyValues(settings_));
+    FitOptions options;
+    const std::string& description = settings_.Text("column_description");
+    options.learn = {.path = settings_.Text("learn_set"),
+                     .column_description = description,
+                     .has_header = settings_.Bool("has_header")};
+    STRATA_ASSIGN(options.learn.delimiter, ParseDelimiter(settings_.Text("delimiter")));
+    options.test = options.learn;
+    options.test.path = settings_.Text("test_set");
+    options.model_file = settings_.Text("model_file");
+    options.threads = static_cast<int>(std::max<int64_t>(0, settings_.Int("thread_count")));
+    if (options.learn.path.empty()) {
+      return Invalid("learn_set is missing: expected learn_set=FILE, the rows to learn from");
+    }
+    if (options.model_file.empty()) return Invalid("model_file is empty: expected model_file=FILE");
+    if (IsStandardInput(options.learn.path) && IsStandardInput(options.test.path)) {
+      return Invalid("learn_set and test_set are both standard input: name a file for one");
+    }
+    STRATA_ASSIGN(options.parameters, Parameters());
+    options.inputs = {{"column_description", description}};
+    for (const char* const key : {"learn_set", "test_set"}) {
+      if (const std::string& path = settings_.Text(key); !IsStandardInput(path)) {
+        options.inputs.push_back({key, path});
+      }
+    }
+    return options;
+  }
+
+ private:
+  static Status GivenTwice(std::string_view where, std::string_view key) {
+    return Invalid(fmt::format("{}: {} is given twice: give it once", where, key));
+  }
+
+  static bool HasRow(std::string_view key) {
+    return std::ranges::find(kFitSettings, key, &Setting::key) != std::end(kFitSettings);
+  }
+
+  // As float, as CatBoost has it.
+  double Rounded(const char* key) const { return static_cast<float>(settings_.Float(key)); }
+
+  Result<FitParameters> Parameters() const {
+    FitParameters p;
+    const std::string& loss = settings_.Text("loss_function");
+    p.loss = loss == "RMSE"      ? FitLoss::kRmse
+             : loss == "Logloss" ? FitLoss::kLogloss
+                                 : FitLoss::kCrossEntropy;
+    p.iterations = static_cast<size_t>(settings_.Int("iterations"));
+    if (!settings_.IsSet("learning_rate")) {
+      return Invalid(
+          "learning_rate is missing: expected a number above 0; CatBoost's automatic choice is not "
+          "there yet");
+    }
+    p.learning_rate = Rounded("learning_rate");
+    if (!(p.learning_rate > 0)) {
+      return Invalid(fmt::format("{}: learning_rate: expected a number above 0, found {}",
+                                 settings_.Origin("learning_rate"),
+                                 settings_.Float("learning_rate")));
+    }
+    p.depth = static_cast<size_t>(settings_.Int("depth"));
+    p.l2_leaf_reg = Rounded("l2_leaf_reg");
+    const std::string& score = settings_.Text("score_function");
+    p.score = score == "Cosine"         ? ScoreFunction::kCosine
+              : score == "L2"           ? ScoreFunction::kL2
+              : score == "NewtonCosine" ? ScoreFunction::kNewtonCosine
+                                        : ScoreFunction::kNewtonL2;
+    p.leaf_method = settings_.Text("leaf_estimation_method") == "Newton" ? LeafMethod::kNewton
+                                                                         : LeafMethod::kGradient;
+    if (settings_.IsSet("leaf_estimation_iterations")) {
+      p.leaf_iterations = static_cast<size_t>(settings_.Int("leaf_estimation_iterations"));
+    }
+    p.backtracking = settings_.Text("leaf_estimation_backtracking") == "AnyImprovement";
+    STRATA_TRY(SetStartAndEnd(&p));
+    const std::string& borders = settings_.Text("feature_border_type");
+    p.border_type = borders == "GreedyLogSum" ? BorderType::kGreedyLogSum
+                    : borders == "Median"     ? BorderType::kMedian
+                    : borders == "Uniform"    ? BorderType::kUniform
+                                              : BorderType::kUniformAndQuantiles;
+    p.border_count = static_cast<size_t>(settings_.Int("border_count"));
+    const std::string& nan = settings_.Text("nan_mode");
+    p.nan_mode = nan == "Min" ? NanMode::kMin : nan == "Max" ? NanMode::kMax : NanMode::kForbidden;
+    return p;
+  }
+
+  Status SetStartAndEnd(FitParameters* p) const {
+    const bool is_rmse = p->loss == FitLoss::kRmse;
+    p->boost_from_average = is_rmse && settings_.Bool("boost_from_average");
+    if (!is_rmse && settings_.IsSet("boost_from_average") && settings_.Bool("boost_from_average")) {
+      return Invalid(fmt::format("{}: boost_from_average = true is not there yet for {}: remove it",
+                                 settings_.Origin("boost_from_average"), FitLossName(p->loss)));
+    }
+    const bool has_test = !settings_.Text("test_set").empty();
+    p->use_best_model = has_test && settings_.Bool("use_best_model");
+    if (has_test || !settings_.IsSet("use_best_model")) return {};
+    return Invalid(fmt::format("{}: use_best_model has no effect without test_set: remove it",
+                               settings_.Origin("use_best_model")));
+  }
+
+  Settings settings_;
+};
+
+}  // namespace
+
+const SettingsTable& FitSettingsTable() {
+  static constexpr SettingsTable kTable = {.title = "CatBoost's fit",
+                                           .settings = kFitSettings,
+                                           .repeated = {},
+                                           .refused = kRefusedFitSettings};
+  return kTable;
+}
+
+std::span<const FitAlias> FitAliases() { return kFitAliases; }
+
+Result<FitOptions> LoadFitOptions(Disk& disk, const std::string& params_file,
+                                  std::span<const std::string> words, const std::string& task) {
+  if (task != "train") {
+    return Invalid(fmt::format(
+        "--task={}: --catboost-params trains: expected --task=train; without --catboost-params, "
+        "model_file=FILE predicts and converts",
+        task));
+  }
+  FitReader reader;
+  STRATA_TRY(reader.AddFile(disk, params_file));
+  STRATA_TRY(reader.AddWords(words));
+  return reader.Finish();
+}
+
+}  // namespace strata

@@ -1,0 +1,42 @@
+// What `strata-worker --catboost-params=FILE` is asked to do: the parameters of `catboost fit`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file/disk.h"
+#include "base/file/output_file.h"
+#include "base/settings/settings.h"
+#include "strata/status.h"
+#include "worker/gbdt/catboost/pool_file.h"
+#include "worker/gbdt/catboost/train/fit_parameters.h"
+
+namespace strata {
+
+struct FitOptions {
+  FitParameters parameters;
+  PoolOptions learn;
+  PoolOptions test;  // path empty: there is none
+  std::string model_file;
+  int threads = 0;  // 0: one a core
+  // What it reads, with the options that name it.
+  std::vector<NamedFile> inputs;
+};
+
+const SettingsTable& FitSettingsTable();
+
+// Other names that CatBoost knows parameters by.
+struct FitAlias {
+  std::string_view name;
+  std::string_view key;
+};
+std::span<const FitAlias> FitAliases();
+
+// The parameters of a file, an object of JSON, and over them the words of the command line,
+// key=value each. kInvalid and kCorrupt name file or word, and the key: what is not known, is not
+// there yet, is missing, or has no effect. Errors of the disk as they come.
+Result<FitOptions> LoadFitOptions(Disk& disk, const std::string& params_file,
+                                  std::span<const std::string> words, const std::string& task);
+
+}  // namespace strata

@@ -1,0 +1,112 @@
+#include "worker/tasks/catboost/fit_task.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/print.h"
+#include "worker/gbdt/catboost/catboost_json.h"
+#include "worker/gbdt/catboost/train/fit.h"
+#include "worker/gbdt/catboost/train/learn_rows.h"
+#include "worker/gbdt/catboost/train/number_borders.h"
+#include "worker/gbdt/tree_pool.h"
+
+namespace strata {
+namespace {
+
+std::vector<Evaluation> EvaluationsOf(FitLoss loss, const FitLosses& losses) {
+  std::vector<Evaluation> all = {
+      {"training", {{.name = FitLossName(loss), .value = losses.learn}}}};
+  if (losses.test.has_value()) {
+    all.push_back({"test", {{.name = FitLossName(loss), .value = *losses.test}}});
+  }
+  return all;
+}
+
+class FitTask {
+ public:
+  FitTask(const FitOptions& options, const TreeTaskContext& context)
+      : o_(options), context_(context) {}
+
+  Result<TreeTaskResult> Run() {
+    std::vector<NamedFile> inputs = o_.inputs;
+    inputs.insert(inputs.end(), context_.files.begin(), context_.files.end());
+    const NamedFile output = {fmt::format("model_file = {}", o_.model_file), o_.model_file};
+    STRATA_TRY(CheckOutputFiles(context_.disk, {&output, 1}, inputs));
+    MachineParameters machine;
+    machine.num_threads = o_.threads;
+    STRATA_ASSIGN(pool_, StartTreePool(machine));
+    const TimeNs begin = context_.clock.Now();
+    STRATA_TRY(Load());
+    const TimeNs loaded = context_.clock.Now();
+    STRATA_ASSIGN(const FitResult fitted, Train());
+    KeepUsedBorders(&model_);
+    STRATA_ASSIGN(const std::string text, WriteCatBoostJson(model_));
+    STRATA_TRY(WriteOutput(context_.disk, o_.model_file, text));
+    return TreeTaskResult{.task = "train",
+                          .rows = learn_.rows(),
+                          .features = model_.numbers.size(),
+                          .rounds = model_.trees.size(),
+                          .samples = learn_.rows() * rounds_,
+                          .best_round = fitted.best,
+                          .load_seconds = SecondsBetween(begin, loaded),
+                          .train_seconds = SecondsBetween(loaded, context_.clock.Now()),
+                          .evaluations = EvaluationsOf(o_.parameters.loss, fitted.losses),
+                          .output = o_.model_file};
+  }
+
+ private:
+  Status Load() {
+    const LearnReader reader = {.disk = context_.disk,
+                                .pool = *pool_,
+                                .check = context_.check,
+                                .parameters = o_.parameters};
+    STRATA_ASSIGN(LearnRows learn, ReadRowsToLearn(reader, o_.learn, &model_));
+    SetBorders(o_.parameters, learn, *pool_, &model_);
+    if (model_.splits.empty()) {
+      return Invalid(fmt::format(
+          "{}: no split is possible: expected a number with different values in its rows",
+          o_.learn.path));
+    }
+    const SplitBins bins(model_);
+    learn_ = BinRows(bins, std::move(learn), *pool_);
+    if (o_.test.path.empty()) return {};
+    STRATA_ASSIGN(LearnRows test, ReadRowsToTest(reader, o_.test, model_));
+    test_ = BinRows(bins, std::move(test), *pool_);
+    return {};
+  }
+
+  Result<FitResult> Train() {
+    const auto round = [this](size_t rounds, const FitLosses& losses) -> Result<bool> {
+      STRATA_TRY(context_.check());
+      rounds_ = rounds;
+      const std::vector<Evaluation> evaluations = EvaluationsOf(o_.parameters.loss, losses);
+      if (context_.progress) {
+        context_.progress({.round = rounds,
+                           .rounds = o_.parameters.iterations,
+                           .rows = learn_.rows(),
+                           .evaluations = &evaluations});
+      }
+      return !context_.is_unread || !context_.is_unread();
+    };
+    const FitRows* const test = o_.test.path.empty() ? nullptr : &test_;
+    return FitTrees(o_.parameters, learn_, test, *pool_, round, &model_);
+  }
+
+  const FitOptions& o_;
+  const TreeTaskContext& context_;
+  std::unique_ptr<WorkPool> pool_;
+  CatBoostModel model_;
+  FitRows learn_;
+  FitRows test_;
+  size_t rounds_ = 0;
+};
+
+}  // namespace
+
+Result<TreeTaskResult> RunFitTask(const FitOptions& options, const TreeTaskContext& context) {
+  return FitTask(options, context).Run();
+}
+
+}  // namespace strata
