@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -65,8 +66,9 @@ constexpr Setting kFitSettings[] = {
     {.key = "learning_rate",
      .type = SettingType::kFloat,
      .default_value = "",
-     .help = "What the values of leaves are multiplied by, above 0. Required: CatBoost's automatic "
-             "choice is not there yet.",
+     .help = "What the values of leaves are multiplied by, above 0. Without it, and without "
+             "l2_leaf_reg, leaf_estimation_method and leaf_estimation_iterations, RMSE and Logloss "
+             "have CatBoost's choice by rows and iterations. Else it is 0.03.",
      .min = 0,
      .max = 1e6},
     {.key = "depth",
@@ -336,6 +338,22 @@ class FitReader {
   // As float, as CatBoost has it.
   double Rounded(const char* key) const { return static_cast<float>(settings_.Float(key)); }
 
+  // Nothing: it is chosen.
+  Result<std::optional<double>> LearningRate() const {
+    if (settings_.IsSet("learning_rate")) {
+      const double rate = Rounded("learning_rate");
+      if (rate > 0) return std::optional<double>(rate);
+      return Invalid(fmt::format("{}: learning_rate: expected a number above 0, found {}",
+                                 settings_.Origin("learning_rate"),
+                                 settings_.Float("learning_rate")));
+    }
+    constexpr const char* kOfLeaves[] = {"l2_leaf_reg", "leaf_estimation_method",
+                                         "leaf_estimation_iterations"};
+    const bool is_chosen =
+        std::ranges::none_of(kOfLeaves, [this](const char* key) { return settings_.IsSet(key); });
+    return is_chosen ? std::optional<double>() : std::optional<double>(kDefaultLearningRate);
+  }
+
   Result<FitParameters> Parameters() const {
     FitParameters p;
     const std::string& loss = settings_.Text("loss_function");
@@ -343,17 +361,7 @@ class FitReader {
              : loss == "Logloss" ? FitLoss::kLogloss
                                  : FitLoss::kCrossEntropy;
     p.iterations = static_cast<size_t>(settings_.Int("iterations"));
-    if (!settings_.IsSet("learning_rate")) {
-      return Invalid(
-          "learning_rate is missing: expected a number above 0; CatBoost's automatic choice is not "
-          "there yet");
-    }
-    p.learning_rate = Rounded("learning_rate");
-    if (!(p.learning_rate > 0)) {
-      return Invalid(fmt::format("{}: learning_rate: expected a number above 0, found {}",
-                                 settings_.Origin("learning_rate"),
-                                 settings_.Float("learning_rate")));
-    }
+    STRATA_ASSIGN(p.learning_rate, LearningRate());
     p.depth = static_cast<size_t>(settings_.Int("depth"));
     p.l2_leaf_reg = Rounded("l2_leaf_reg");
     const std::string& score = settings_.Text("score_function");

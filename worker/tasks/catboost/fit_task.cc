@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "base/log.h"
 #include "base/print.h"
 #include "worker/gbdt/catboost/catboost_json.h"
 #include "worker/gbdt/catboost/train/fit.h"
@@ -27,7 +29,7 @@ std::vector<Evaluation> EvaluationsOf(FitLoss loss, const FitLosses& losses) {
 class FitTask {
  public:
   FitTask(const FitOptions& options, const TreeTaskContext& context)
-      : o_(options), context_(context) {}
+      : o_(options), context_(context), p_(options.parameters) {}
 
   Result<TreeTaskResult> Run() {
     std::vector<NamedFile> inputs = o_.inputs;
@@ -41,6 +43,9 @@ class FitTask {
     STRATA_TRY(Load());
     const TimeNs loaded = context_.clock.Now();
     STRATA_ASSIGN(const FitResult fitted, Train());
+    if (!p_.learning_rate.has_value()) {
+      Log(LogLevel::kInfo, "the learning rate is {}", static_cast<float>(fitted.learning_rate));
+    }
     KeepUsedBorders(&model_);
     STRATA_ASSIGN(const std::string text, WriteCatBoostJson(model_));
     STRATA_TRY(WriteOutput(context_.disk, o_.model_file, text));
@@ -52,18 +57,16 @@ class FitTask {
                           .best_round = fitted.best,
                           .load_seconds = SecondsBetween(begin, loaded),
                           .train_seconds = SecondsBetween(loaded, context_.clock.Now()),
-                          .evaluations = EvaluationsOf(o_.parameters.loss, fitted.losses),
+                          .evaluations = EvaluationsOf(p_.loss, fitted.losses),
                           .output = o_.model_file};
   }
 
  private:
   Status Load() {
-    const LearnReader reader = {.disk = context_.disk,
-                                .pool = *pool_,
-                                .check = context_.check,
-                                .parameters = o_.parameters};
+    const LearnReader reader = {
+        .disk = context_.disk, .pool = *pool_, .check = context_.check, .parameters = p_};
     STRATA_ASSIGN(LearnRows learn, ReadRowsToLearn(reader, o_.learn, &model_));
-    SetBorders(o_.parameters, learn, *pool_, &model_);
+    SetBorders(p_, learn, *pool_, &model_);
     if (model_.splits.empty()) {
       return Invalid(fmt::format(
           "{}: no split is possible: expected a number with different values in its rows",
@@ -74,6 +77,9 @@ class FitTask {
     if (o_.test.path.empty()) return {};
     STRATA_ASSIGN(LearnRows test, ReadRowsToTest(reader, o_.test, model_));
     test_ = BinRows(bins, std::move(test), *pool_);
+    // As CatBoost has it: labels that are all the same do not tell which model is the best.
+    const auto [least, most] = std::ranges::minmax(test_.labels);
+    if (least == most) p_.use_best_model = false;
     return {};
   }
 
@@ -81,21 +87,22 @@ class FitTask {
     const auto round = [this](size_t rounds, const FitLosses& losses) -> Result<bool> {
       STRATA_TRY(context_.check());
       rounds_ = rounds;
-      const std::vector<Evaluation> evaluations = EvaluationsOf(o_.parameters.loss, losses);
+      const std::vector<Evaluation> evaluations = EvaluationsOf(p_.loss, losses);
       if (context_.progress) {
         context_.progress({.round = rounds,
-                           .rounds = o_.parameters.iterations,
+                           .rounds = p_.iterations,
                            .rows = learn_.rows(),
                            .evaluations = &evaluations});
       }
       return !context_.is_unread || !context_.is_unread();
     };
     const FitRows* const test = o_.test.path.empty() ? nullptr : &test_;
-    return FitTrees(o_.parameters, learn_, test, *pool_, round, &model_);
+    return FitTrees(p_, learn_, test, *pool_, round, &model_);
   }
 
   const FitOptions& o_;
   const TreeTaskContext& context_;
+  FitParameters p_;
   std::unique_ptr<WorkPool> pool_;
   CatBoostModel model_;
   FitRows learn_;

@@ -50,7 +50,7 @@ def write_rows(columns, path, begin, end):
 
 def make(columns, name, target, weight=False, test=False, features=None, **parameters):
     features = features or NUMBERS
-    params = FIXED | PLAIN | parameters
+    params = {key: value for key, value in (FIXED | PLAIN | parameters).items() if value is not None}
 
     def pool(begin, end):
         rows = numpy.array([columns[f][begin:end] for f in features], numpy.float32).T
@@ -139,6 +139,9 @@ def main():
     # The best loss of the test rows comes before the last round.
     make(columns, "best", "real", loss_function="RMSE", learning_rate=1.2, depth=5, iterations=8,
          test=True)
+    # The learning rate is CatBoost's choice.
+    make(columns, "chosen_rate", "binary", loss_function="Logloss", test=True, depth=2, iterations=3,
+         learning_rate=None)
     make_borders()
 
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "worker/gbdt/catboost/split_bins.h"
+#include "worker/gbdt/catboost/train/auto_learning_rate.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/oblivious_grower.h"
 
@@ -48,11 +49,12 @@ class Fit {
         l2_((p_.l2_leaf_reg > 0 ? p_.l2_leaf_reg : 1e-20) * SumOf(learn.weights) /
             static_cast<double>(learn.rows())),
         leaf_iterations_(LeafIterations(parameters, model->numbers.size())),
+        learning_rate_(p_.learning_rate.value_or(AutoLearningRate(p_, learn.rows()))),
         grower_(*model, learn, parameters, l2_, pool) {}
 
   Result<FitResult> Run(const FitRound& round) {
     Begin();
-    FitResult result;
+    FitResult result = {.learning_rate = learning_rate_, .losses = {}, .best = {}};
     FitLosses best;
     for (size_t i = 0; i < p_.iterations; ++i) {
       AddTree();
@@ -99,11 +101,13 @@ class Fit {
     CatBoostTree& tree = model_.trees.emplace_back();
     tree.splits = grown.splits;
     tree.values = LeafValues(p_, leaf_iterations_, l2_, learn_, grown, learn_raw_, pool_);
-    for (double& value : tree.values) value *= p_.learning_rate;
+    for (double& value : tree.values) value *= learning_rate_;
     tree.weights = LeafWeights(learn_, grown, pool_);
-    for (size_t row = 0; row < learn_raw_.size(); ++row) {
-      learn_raw_[row] += tree.values[grown.leaves[row]];
-    }
+    pool_.RunPieces(learn_raw_.size(), FitPiece(learn_raw_.size()), [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        learn_raw_[row] += tree.values[grown.leaves[row]];
+      }
+    });
     if (test_ != nullptr) AddToTest(tree);
   }
 
@@ -127,7 +131,7 @@ class Fit {
     return Invalid(fmt::format(
         "iteration {}: {} is no number any more: expected labels and a learning_rate ({}) with "
         "which it stays finite; lower them",
-        model_.trees.size(), model_.loss, p_.learning_rate));
+        model_.trees.size(), model_.loss, learning_rate_));
   }
 
   const FitParameters& p_;
@@ -138,6 +142,7 @@ class Fit {
   const SplitBins bins_;
   const double l2_;
   const size_t leaf_iterations_;
+  const double learning_rate_;
   const ObliviousGrower grower_;
   std::vector<double> learn_raw_;
   std::vector<double> test_raw_;

@@ -21,6 +21,7 @@ struct FitLosses {
 };
 
 struct FitResult {
+  double learning_rate = 0;    // given, or chosen
   FitLosses losses;            // of the model
   std::optional<size_t> best;  // rounds up to the best loss of the test rows, if they are there
 };

@@ -21,12 +21,15 @@ enum class LeafMethod : uint8_t { kNewton, kGradient };
 // What a missing value is: below all others, above all others, or an error.
 enum class NanMode : uint8_t { kMin, kMax, kForbidden };
 
+// Where none is chosen: a float, as all parameters of CatBoost are.
+inline constexpr double kDefaultLearningRate = 0.03F;
+
 struct FitParameters {
   FitLoss loss = FitLoss::kRmse;
   size_t iterations = 1000;
-  double learning_rate = 0;
-  size_t depth = 6;        // splits of a tree: up to 16
-  double l2_leaf_reg = 3;  // times the mean weight of a row
+  std::optional<double> learning_rate;  // nothing: AutoLearningRate
+  size_t depth = 6;                     // splits of a tree: up to 16
+  double l2_leaf_reg = 3;               // times the mean weight of a row
   ScoreFunction score = ScoreFunction::kCosine;
   LeafMethod leaf_method = LeafMethod::kNewton;
   std::optional<size_t> leaf_iterations;  // nothing: CatBoost's choice

@@ -74,7 +74,7 @@ class Reading {
     std::vector<Line> lines;
     LineCursor cursor;
     for (Line line; cursor.Next(block.lines, &line);) {
-      if (PoolFile::IsRow(line.text)) lines.push_back(line);
+      if (file_.IsRow(line.text)) lines.push_back(line);
     }
     const size_t before = rows_.labels.size();
     CatBoostRows& rows = rows_.blocks.emplace_back(model_, lines.size());

@@ -194,6 +194,32 @@ TEST_F(FitTaskTest, AllTreesStayWithoutUseBestModel) {
   EXPECT_EQ(*result->best_round, 3U);
 }
 
+TEST_F(FitTaskTest, AllTreesStayWhereTestLabelsAreTheSame) {
+  Start("best");
+  std::string rows;
+  for (size_t row = 0; row < 20; ++row) rows += fmt::format("1\t0\t0\t1\t0.{}\t1\t2\t0\t7\n", row);
+  Write("test.tsv", rows);
+  const auto result = TrainFromFiles(disk_, {"test_set=test.tsv"});
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->rounds, 8U);
+  EXPECT_LT(*result->best_round, 8U);
+}
+
+// Without learning_rate, parameters of leaves make it 0.03.
+TEST_F(FitTaskTest, TheLearningRateIsChosen) {
+  Start("chosen_rate");
+  const auto model = [this](const std::vector<std::string>& words) {
+    const auto result = TrainFromFiles(disk_, words);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return Read(disk_, "model.json");
+  };
+  const std::string other = model({"learning_rate=0.03"});
+  EXPECT_NE(model({}), other);
+  EXPECT_EQ(model({"l2_leaf_reg=3"}), other);
+  EXPECT_EQ(model({"leaf_estimation_method=Newton"}), other);
+  EXPECT_EQ(model({"leaf_estimation_iterations=1"}), other);
+}
+
 TEST_F(FitTaskTest, LeavesTakeAsManyStepsAsCatBoostTakes) {
   const auto model = [this](const std::vector<std::string>& words) {
     std::vector<std::string> all = {"max_depth=2"};
@@ -253,8 +279,6 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
   ExpectError({"learn_set=-", "test_set=-"}, "learn_set and test_set are both standard input");
   Write("params.json", R"({"learning_rate": 0.1, "random_strength": 0})");
   ExpectError({}, "bootstrap_type is missing, and CatBoost's default is not there yet");
-  Write("params.json", R"({"bootstrap_type": "No", "random_strength": 0})");
-  ExpectError({}, "learning_rate is missing");
   Write("params.json", R"({"depth": [1]})");
   ExpectError({}, "params.json: depth: expected a text, a number, true or false, found");
   Write("params.json", R"({"cat_features": [1]})");

@@ -36,8 +36,9 @@ void ExpectNear(const nlohmann::json& found, const nlohmann::json& expected,
 }  // namespace
 
 std::vector<std::string> GoldenTrainings() {
-  return {"best",       "cross_entropy", "gradient",  "halved", "logloss",      "newton",
-          "not_halved", "quantiles",     "redundant", "rmse",   "rmse_weights", "uniform"};
+  return {"best",    "chosen_rate",  "cross_entropy", "gradient",  "halved",
+          "logloss", "newton",       "not_halved",    "quantiles", "redundant",
+          "rmse",    "rmse_weights", "uniform"};
 }
 
 TrainingCase GoldenTraining(const std::string& name) {
