@@ -123,9 +123,9 @@ def main():
     make(columns, "newton", "binary", loss_function="Logloss", leaf_estimation_iterations=10, weight=True)
     make(columns, "gradient", "binary", loss_function="Logloss", leaf_estimation_method="Gradient",
          leaf_estimation_iterations=5, weight=True, nan_mode="Max")
-    # Steps are so long that they are halved, and taken back.
-    make(columns, "halved", "binary", loss_function="Logloss", learning_rate=1.6,
-         leaf_estimation_iterations=3, l2_leaf_reg=0.1, iterations=5)
+    # Steps are so long that they are halved.
+    make(columns, "halved", "binary", loss_function="Logloss", learning_rate=2.5,
+         leaf_estimation_iterations=4, l2_leaf_reg=0.1, iterations=3)
     make(columns, "not_halved", "binary", loss_function="Logloss", learning_rate=1.6,
          leaf_estimation_iterations=3, leaf_estimation_backtracking="No", l2_leaf_reg=0.5)
     make(columns, "cross_entropy", "probability", loss_function="CrossEntropy",

@@ -120,6 +120,8 @@ class FitTaskTest : public testing::Test {
 // order.
 TEST_F(FitTaskTest, ThreadsDoNotShowInALargeModel) {
   std::string rows;
+  double weights = 0;
+  double labels = 0;
   uint64_t state = 7;
   const auto next = [&state] {
     state = state * 6364136223846793005 + 1442695040888963407;
@@ -128,8 +130,11 @@ TEST_F(FitTaskTest, ThreadsDoNotShowInALargeModel) {
   for (size_t i = 0; i < 60000; ++i) {
     const double a = next();
     const double b = next();
-    rows += fmt::format("{:.5f}\t{:.4f}\t{:.4f}\t{:.3f}\t{:.4f}\n",
-                        std::sin(6 * a) + b * b + next() / 5, 0.1 + next(), a, b, next());
+    const double label = std::round(1e5 * (std::sin(6 * a) + b * b + next() / 5)) / 1e5;
+    const double weight = std::round(1e4 * (0.1 + next())) / 1e4;
+    rows += fmt::format("{:.5f}\t{:.4f}\t{:.4f}\t{:.3f}\t{:.4f}\n", label, weight, a, b, next());
+    labels += weight * label;
+    weights += weight;
   }
   Write("learn.tsv", rows);
   Write("rows.cd", "0\tLabel\n1\tWeight\n");
@@ -144,6 +149,11 @@ TEST_F(FitTaskTest, ThreadsDoNotShowInALargeModel) {
     EXPECT_EQ(Read(disk_, "model.json"), first) << threads;
     EXPECT_LT(result->evaluations[0].metrics[0].value, 0.2);
   }
+  const auto model = nlohmann::json::parse(first);
+  EXPECT_NEAR(model["scale_and_bias"][1][0].get<double>(), labels / weights, 1e-6);
+  double of_leaves = 0;
+  for (const double weight : model["oblivious_trees"][4]["leaf_weights"]) of_leaves += weight;
+  EXPECT_NEAR(of_leaves, weights, 0.01);
 }
 
 // What training says of the test rows is what the saved model predicts for them.
