@@ -275,7 +275,8 @@ class FitReader {
     for (const auto& [name, value] : json.items()) {
       if (!seen.insert(KeyOf(name)).second) return GivenTwice(path, KeyOf(name));
       if (value.is_structured() && HasRow(KeyOf(name))) {
-        return JsonAt(value, path + ": " + name).Expected("a text, a number, true or false");
+        return JsonAt(value, fmt::format("{}: {}", path, name))
+            .Expected("a text, a number, true or false");
       }
       STRATA_TRY(settings_.Set(KeyOf(name),
                                value.is_string() ? value.get<std::string>() : value.dump(), path));

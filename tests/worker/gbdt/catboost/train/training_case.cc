@@ -50,9 +50,10 @@ TrainingCase GoldenTraining(const std::string& name) {
   const nlohmann::json& json = training.json;
   if (json["test"].get<bool>()) training.test = Golden("catboost/training/test.tsv");
   size_t column = 0;
+  const auto label = json["target"].get<std::string>();
   for (const std::string target : {"real", "binary", "probability"}) {
     training.description +=
-        fmt::format("{}\t{}\n", column++, target == json["target"] ? "Label" : "Auxiliary");
+        fmt::format("{}\t{}\n", column++, target == label ? "Label" : "Auxiliary");
   }
   training.description +=
       fmt::format("{}\t{}\n", column++, json["weight"].get<bool>() ? "Weight" : "Auxiliary");
