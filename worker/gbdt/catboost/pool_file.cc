@@ -12,6 +12,7 @@
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
+#include "base/log.h"
 #include "worker/data/file/line_reader.h"
 #include "worker/gbdt/catboost/category_hash.h"
 
@@ -164,8 +165,19 @@ Status PoolFile::FindColumns(Disk& disk, const PoolOptions& options, std::string
       return Invalid(fmt::format("{}: the header names {}, and the first row has {}", path_,
                                  Counted(names.fields.size(), "column"), count));
     }
+    std::string differs;
     for (size_t c = 0; c < count; ++c) {
-      if (columns_[c].name.empty()) columns_[c].name = names.fields[c];
+      std::string& name = columns_[c].name;
+      if (name.empty()) name = names.fields[c];
+      if (name != names.fields[c] && differs.empty()) {
+        differs = fmt::format("column {} is '{}' in the first line and '{}' in {}", c,
+                              names.fields[c], name, options.column_description);
+      }
+    }
+    if (!differs.empty()) {
+      Log(LogLevel::kWarning,
+          "{}: {}, which counts; a first line that is a row is lost with has_header=true", path_,
+          differs);
     }
   }
   const auto id = std::ranges::find(columns_, PoolColumnKind::kSampleId, &PoolColumn::kind);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "strata/log.h"
 #include "tests/support/golden.h"
 #include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/catboost/golden_catboost.h"
@@ -185,6 +186,21 @@ TEST_F(CalcTaskTest, WrongRowsAndModelsAreNamed) {
   ExpectError(
       {"model_file=numbers.json", "input_path=header.tsv", "has_header=true", "cd=empty.cd"},
       "header.tsv: the header names 2 columns, and the first row has 3");
+}
+
+// A file whose first line is a row has one row less then.
+TEST_F(CalcTaskTest, AFirstLineThatNamesColumnsOtherwiseIsWarnedOf) {
+  std::string warnings;
+  SetLogSink([&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::kWarning) warnings += text;
+  });
+  const auto result = Run({"model_file=numbers.json", "input_path=rows.tsv", "has_header=true",
+                           "output_path=out.tsv", "cd=rows.cd"});
+  SetLogSink(nullptr);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->rows, 39U);
+  EXPECT_THAT(warnings, HasSubstr("rows.tsv: column 2 is '"));
+  EXPECT_THAT(warnings, HasSubstr("in the first line and 'f0' in rows.cd, which counts"));
 }
 
 }  // namespace
