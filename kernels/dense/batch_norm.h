@@ -2,9 +2,9 @@
 // and scaled to mean 0 and variance 1 over the samples of a batch, then by parameters of the layer.
 // Training keeps statistics of its batches, by which samples are scored one by one.
 //
-// Of a layer of this width, `moments` are the columns' means, and then one over the root of each
-// variance. `statistics` are the running means, and then the running variances. `sums` are the sums
-// over samples of x - running mean, and then those of its square: ranks may add up theirs.
+// `moments` hold the means of a layer's columns, and then one over the root of each variance.
+// `statistics` hold the running means, and then the running variances. `sums` hold the sums over
+// samples of x - running mean, and then those of its square. Ranks may add up theirs.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct BatchNormShape {
   size_t y_stride = 0;
 };
 
-// What x - mean is multiplied by.
+// Returns what x - mean is multiplied by.
 STRATA_HD float NormalScale(double variance) {
   return static_cast<float>(1 / math::Sqrt(variance + kBatchNormEpsilon));
 }

@@ -29,8 +29,8 @@ CASES = {
     "rmse": dict(loss_function="RMSE", iterations=120),
     "l2_weights": dict(loss_function="RMSE", iterations=60, score_function="L2", depth=4),
     "logloss": dict(loss_function="Logloss", iterations=60, border_count=32),
-    # With backtracking CatBoost compares losses whose logarithms are approximate: after several steps
-    # it refuses some that make the loss less.
+    # CatBoost's backtracking compares losses whose logarithms are approximate. It refuses some later
+    # steps that make the loss less.
     "ten_steps": dict(loss_function="Logloss", iterations=210, depth=3, nan_mode="Max",
                       leaf_estimation_backtracking="No"),
     "gradient_weights": dict(loss_function="Logloss", iterations=40, leaf_estimation_iterations=3,

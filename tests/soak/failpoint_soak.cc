@@ -20,8 +20,8 @@ namespace {
 constexpr uint64_t kProgressEvery = 50;
 constexpr uint64_t kRoundsPerSeed = 4;  // over all failpoints
 constexpr uint64_t kCompareEvery = 3;   // deaths one after the other, then a comparison
-// Of load, until a failpoint counts as missed. Each miss doubles it: a checkpoint under sanitizers
-// on a loaded machine takes longer than the first.
+// A failpoint counts as missed after so much load. Each miss doubles the time: a checkpoint under
+// sanitizers on a loaded machine takes longer than the first.
 constexpr TimeNs kReachWithin = 3 * kSecond / 2;
 constexpr uint64_t kDoublingsMax = 4;
 constexpr uint64_t kHitMax = 12;    // fires at a random one of the first hits

@@ -92,8 +92,8 @@ TEST(BatchNorm, MomentsAndSumsAreThoseOfTheColumns) {
   }
 }
 
-// What a batch gives may be added up from its parts. 1000 apart from the running mean, 20 batches
-// bring it near.
+// The sums of a batch are those of its parts, added up. The columns begin far from the running
+// mean, and 20 batches bring it near.
 TEST(BatchNorm, StatisticsMoveAsThoseOfTheWholeBatch) {
   constexpr size_t kWidth = 5;
   std::vector<float> found(2 * kWidth);

@@ -199,7 +199,7 @@ TEST_F(LayersOnGpu, InteractionsBothWays) {
   }
 }
 
-// What the formulas of kernels/dense/batch_norm.h make of columns.
+// This is what the formulas of kernels/dense/batch_norm.h make of columns.
 struct NormalColumns {
   std::vector<double> y;
   std::vector<double> dx;

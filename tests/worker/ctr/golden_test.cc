@@ -90,13 +90,19 @@ TEST(ModelGolden, VersionOneIsWrittenAsEver) {
   }
 }
 
-TEST(ModelGolden, VersionOneIsReadAsEver) {
+// Loads the golden model with this golden manifest.
+Result<LoadedModel> LoadWithManifest(const std::string& manifest) {
   SimDisk disk;
-  ASSERT_TRUE(disk.MakeFolder("model").ok());
+  STRATA_TRY(disk.MakeFolder("model"));
   for (const auto& [name, golden] : kModelFiles) {
-    ASSERT_TRUE(WriteFileAtomically(disk, "model/" + name, Golden(golden)).ok());
+    const std::string bytes = Golden(name == "manifest" ? manifest : golden);
+    STRATA_TRY(WriteFileAtomically(disk, "model/" + name, bytes));
   }
-  const auto loaded = LoadModel(disk, "model");
+  return LoadModel(disk, "model");
+}
+
+TEST(ModelGolden, VersionOneIsReadAsEver) {
+  const auto loaded = LoadWithManifest("model_v1_manifest.txt");
   ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
   const SavedModel expected = Model();
   EXPECT_EQ(loaded->model.job, expected.job);
@@ -121,13 +127,7 @@ TEST(ModelGolden, VersionTwoIsWrittenAndReadAsEver) {
   manifest.combiner = "mean";
   manifest.loss = "mse";
   ExpectGolden(file, format::EncodeModelManifest(manifest));
-  SimDisk disk;
-  ASSERT_TRUE(disk.MakeFolder("model").ok());
-  for (const auto& [name, golden] : kModelFiles) {
-    const std::string bytes = Golden(name == "manifest" ? file : golden);
-    ASSERT_TRUE(WriteFileAtomically(disk, "model/" + name, bytes).ok());
-  }
-  const auto loaded = LoadModel(disk, "model");
+  const auto loaded = LoadWithManifest(file);
   ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
   ModelShape expected = Model().shape;
   expected.combiner = Combiner::kMean;
@@ -146,13 +146,7 @@ TEST(ModelGolden, VersionThreeIsWrittenAndReadAsEver) {
                       .combiner = "mean",
                       .rows = manifest.rows}};
   ExpectGolden(file, format::EncodeModelManifest(manifest));
-  SimDisk disk;
-  ASSERT_TRUE(disk.MakeFolder("model").ok());
-  for (const auto& [name, golden] : kModelFiles) {
-    const std::string bytes = Golden(name == "manifest" ? file : golden);
-    ASSERT_TRUE(WriteFileAtomically(disk, "model/" + name, bytes).ok());
-  }
-  const auto loaded = LoadModel(disk, "model");
+  const auto loaded = LoadWithManifest(file);
   ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
   const GraphTable table{.name = "all",
                          .slots = manifest.slots,

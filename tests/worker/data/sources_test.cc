@@ -159,7 +159,7 @@ TEST(ShuffleSource, YieldsEachSampleOnceInAnotherOrder) {
   }
 }
 
-// Of the 20,000 samples the source gives the first 8,192 without weights of keys.
+// The source gives the first 8,192 of the 20,000 samples without weights of keys.
 TEST(ShuffleSource, KeysKeepTheirWeights) {
   ShuffleSource plain(std::make_unique<NumberedSource>(20000), 9000, 5);
   ShuffleSource weighted(std::make_unique<NumberedSource>(20000, SIZE_MAX, true), 9000, 5);
@@ -509,7 +509,7 @@ TEST(KeysByTable, AreInTheOrderOfTables) {
   }
 }
 
-// As many keys as bags, of which one bag has none.
+// There are as many keys as bags, but one bag has none.
 TEST(KeysByTable, ABagWithoutAKeyIsSeen) {
   auto pool = WorkPool::Start("by table", 0);
   ASSERT_TRUE(pool.ok());

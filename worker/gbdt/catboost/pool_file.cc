@@ -185,6 +185,15 @@ Status PoolFile::FindColumns(Disk& disk, const PoolOptions& options, std::string
   return {};
 }
 
+std::vector<Line> PoolFile::RowsOf(const TextBlock& block) const {
+  std::vector<Line> rows;
+  LineCursor cursor;
+  for (Line line; cursor.Next(block.lines, &line);) {
+    if (!line.text.empty() || columns_.size() == 1) rows.push_back(line);
+  }
+  return rows;
+}
+
 Status PoolFile::ReadRow(std::string_view line, size_t row, CatBoostRows* rows, CsvFields* fields,
                          std::string_view* sample_id) const {
   if (const char* why = SplitCsvLine(line, delimiter_, false, fields)) return Invalid(why);

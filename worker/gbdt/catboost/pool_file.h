@@ -12,6 +12,7 @@
 
 #include "base/file/disk.h"
 #include "strata/status.h"
+#include "worker/data/file/line_blocks.h"
 #include "worker/data/text/csv_line.h"
 #include "worker/data/text/text_blocks.h"
 #include "worker/gbdt/catboost/catboost_model.h"
@@ -50,8 +51,9 @@ class PoolFile {
 
   // The next lines; false at the end.
   Result<bool> Next(TextBlock* block) { return blocks_.Next(block); }
-  // A blank line is no row, unless rows have one column, which it then misses.
-  bool IsRow(std::string_view line) const { return !line.empty() || columns_.size() == 1; }
+  // The lines that are rows. A blank one is none, unless rows have one column, which it then
+  // misses.
+  std::vector<Line> RowsOf(const TextBlock& block) const;
 
   // Reads a line into the row of this number, which is below rows->rows(). `fields` gets the line's
   // fields; the next line may use its memory again. `sample_id` becomes the text of that column,

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "base/file/standard_input.h"
-#include "base/human_text.h"
-#include "worker/tasks/catboost/delimiter.h"
+#include "worker/tasks/catboost/pool_settings.h"
 
 namespace strata {
 namespace {
@@ -31,13 +29,8 @@ constexpr Setting kCalcSettings[] = {
      .default_value = "RawFormulaVal",
      .help = "What the raw value of a row becomes: RawFormulaVal, Probability, Class or Exponent.",
      .choices = "RawFormulaVal|Probability|Class|Exponent"},
-    {.key = "delimiter",
-     .default_value = "\\t",
-     .help = "The character between fields; \\t is a tab."},
-    {.key = "has_header",
-     .type = SettingType::kBool,
-     .default_value = "false",
-     .help = "The first line of the rows holds the columns' names."},
+    kDelimiterSetting,
+    kHasHeaderSetting,
     {.key = "thread_count",
      .type = SettingType::kInt,
      .default_value = "-1",
@@ -60,6 +53,10 @@ constexpr std::string_view kOfRows[] = {"input_path", "column_description", "pre
                                         "delimiter",  "has_header",         "thread_count"};
 
 std::string_view KeyOfWord(std::string_view word) { return word.substr(0, word.find('=')); }
+
+std::string_view OptionOf(std::string_view name) {
+  return name == "cd" ? "column_description" : name;
+}
 
 Status CheckTask(const Settings& settings, const std::string& task) {
   if (task != "predict" && task != "convert") {
@@ -100,30 +97,16 @@ bool NameCatBoostModel(std::span<const std::string> words) {
 
 Result<CalcOptions> ParseCalcOptions(std::span<const std::string> words, const std::string& task) {
   Settings settings(CalcSettingsTable());
-  std::set<std::string> keys;
-  for (const std::string& word : words) {
-    const std::string_view given = KeyOfWord(word);
-    if (given.size() == word.size()) {
-      return Invalid(fmt::format("'{}': expected key=value", ShownBytes(word)));
-    }
-    const std::string key(given == "cd" ? "column_description" : given);
-    STRATA_TRY(settings.Set(key, std::string_view(word).substr(given.size() + 1), "command line"));
-    if (!keys.insert(key).second) {
-      return Invalid(fmt::format("{} is given twice: give it once", key));
-    }
-  }
+  STRATA_TRY(SetWords(words, OptionOf, &settings));
   STRATA_TRY(CheckTask(settings, task));
-  CalcOptions options = {
-      .task = task,
-      .model_file = settings.Text("model_file"),
-      .rows = {.path = settings.Text("input_path"),
-               .column_description = settings.Text("column_description"),
-               .has_header = settings.Bool("has_header")},
-      .output_path = settings.Text("output_path"),
-      .prediction_type = settings.Text("prediction_type"),
-      .threads = static_cast<int>(std::max<int64_t>(0, settings.Int("thread_count"))),
-      .inputs = {}};
-  STRATA_ASSIGN(options.rows.delimiter, ParseDelimiter(settings.Text("delimiter")));
+  CalcOptions options = {.task = task,
+                         .model_file = settings.Text("model_file"),
+                         .rows = {},
+                         .output_path = settings.Text("output_path"),
+                         .prediction_type = settings.Text("prediction_type"),
+                         .threads = ThreadCount(settings),
+                         .inputs = {}};
+  STRATA_ASSIGN(options.rows, ReadPoolOptions(settings, "input_path"));
   options.inputs = {{"model_file", options.model_file},
                     {"column_description", options.rows.column_description}};
   if (!IsStandardInput(options.rows.path)) {

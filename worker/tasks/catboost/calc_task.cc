@@ -80,11 +80,7 @@ class CalcTask {
   Status PredictBlock(const PoolFile& file, const TextBlock& block,
                       const CatBoostPredictor& predictor, const PredictedValues& values,
                       WorkPool& pool) {
-    std::vector<Line> lines;
-    LineCursor cursor;
-    for (Line line; cursor.Next(block.lines, &line);) {
-      if (file.IsRow(line.text)) lines.push_back(line);
-    }
+    const std::vector<Line> lines = file.RowsOf(block);
     struct Piece {
       Status status;
       std::string text;

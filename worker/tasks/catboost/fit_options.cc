@@ -6,13 +6,12 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <utility>
 
 #include "base/file/standard_input.h"
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/gbdt/model/json_at.h"
-#include "worker/tasks/catboost/delimiter.h"
+#include "worker/tasks/catboost/pool_settings.h"
 
 namespace strata {
 namespace {
@@ -30,13 +29,8 @@ constexpr Setting kFitSettings[] = {
      .help = "Path of CatBoost's column description (cd is the same). Num, Label, Weight, SampleId "
              "and Auxiliary are read. Without it the first column is the label, and all others are "
              "numbers."},
-    {.key = "delimiter",
-     .default_value = "\\t",
-     .help = "The character between fields; \\t is a tab."},
-    {.key = "has_header",
-     .type = SettingType::kBool,
-     .default_value = "false",
-     .help = "The first line of the rows holds the columns' names."},
+    kDelimiterSetting,
+    kHasHeaderSetting,
     {.key = "model_file",
      .default_value = "model.json",
      .help = "File of the model, which is CatBoost's JSON; - is standard output."},
@@ -273,7 +267,9 @@ class FitReader {
     if (!json.is_object()) return JsonAt(json, path).Expected("an object of parameters");
     std::set<std::string_view> seen;
     for (const auto& [name, value] : json.items()) {
-      if (!seen.insert(KeyOf(name)).second) return GivenTwice(path, KeyOf(name));
+      if (!seen.insert(KeyOf(name)).second) {
+        return Invalid(fmt::format("{}: {} is given twice: give it once", path, KeyOf(name)));
+      }
       if (value.is_structured() && HasRow(KeyOf(name))) {
         return JsonAt(value, fmt::format("{}: {}", path, name))
             .Expected("a text, a number, true or false");
@@ -284,32 +280,16 @@ class FitReader {
     return {};
   }
 
-  Status AddWords(std::span<const std::string> words) {
-    std::set<std::string_view> seen;
-    for (const std::string& word : words) {
-      const size_t equals = word.find('=');
-      if (equals == word.npos) {
-        return Invalid(fmt::format("'{}': expected key=value", ShownBytes(word)));
-      }
-      const std::string_view key = KeyOf(std::string_view(word).substr(0, equals));
-      if (!seen.insert(key).second) return GivenTwice("command line", key);
-      STRATA_TRY(settings_.Set(key, std::string_view(word).substr(equals + 1), "command line"));
-    }
-    return {};
-  }
+  Status AddWords(std::span<const std::string> words) { return SetWords(words, KeyOf, &settings_); }
 
   Result<FitOptions> Finish() {
     STRATA_TRY(CheckOnlyValues(settings_));
     FitOptions options;
-    const std::string& description = settings_.Text("column_description");
-    options.learn = {.path = settings_.Text("learn_set"),
-                     .column_description = description,
-                     .has_header = settings_.Bool("has_header")};
-    STRATA_ASSIGN(options.learn.delimiter, ParseDelimiter(settings_.Text("delimiter")));
+    STRATA_ASSIGN(options.learn, ReadPoolOptions(settings_, "learn_set"));
     options.test = options.learn;
     options.test.path = settings_.Text("test_set");
     options.model_file = settings_.Text("model_file");
-    options.threads = static_cast<int>(std::max<int64_t>(0, settings_.Int("thread_count")));
+    options.threads = ThreadCount(settings_);
     if (options.learn.path.empty()) {
       return Invalid("learn_set is missing: expected learn_set=FILE, the rows to learn from");
     }
@@ -318,7 +298,7 @@ class FitReader {
       return Invalid("learn_set and test_set are both standard input: name a file for one");
     }
     STRATA_ASSIGN(options.parameters, Parameters());
-    options.inputs = {{"column_description", description}};
+    options.inputs = {{"column_description", options.learn.column_description}};
     for (const char* const key : {"learn_set", "test_set"}) {
       if (const std::string& path = settings_.Text(key); !IsStandardInput(path)) {
         options.inputs.push_back({key, path});
@@ -328,10 +308,6 @@ class FitReader {
   }
 
  private:
-  static Status GivenTwice(std::string_view where, std::string_view key) {
-    return Invalid(fmt::format("{}: {} is given twice: give it once", where, key));
-  }
-
   static bool HasRow(std::string_view key) {
     return std::ranges::find(kFitSettings, key, &Setting::key) != std::end(kFitSettings);
   }

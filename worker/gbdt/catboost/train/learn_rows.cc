@@ -71,11 +71,7 @@ class Reading {
       : reader_(reader), file_(file), model_(model), columns_(columns) {}
 
   Status Add(const TextBlock& block) {
-    std::vector<Line> lines;
-    LineCursor cursor;
-    for (Line line; cursor.Next(block.lines, &line);) {
-      if (file_.IsRow(line.text)) lines.push_back(line);
-    }
+    const std::vector<Line> lines = file_.RowsOf(block);
     const size_t before = rows_.labels.size();
     CatBoostRows& rows = rows_.blocks.emplace_back(model_, lines.size());
     rows_.labels.resize(before + lines.size());
