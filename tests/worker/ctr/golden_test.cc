@@ -2,6 +2,7 @@
 // what was written once is read for ever.
 #include "tests/support/golden.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
