@@ -226,7 +226,10 @@ TableSpec SmallSpec() {
 TEST_P(SnapshotContract, ChainsLoadToTheBitWhateverIsWrittenMeanwhile) {
   uint32_t incremental = 0;
   uint64_t expired = 0;
-  for (uint64_t seed = 1; seed <= GetParam().seeds; ++seed) {
+  // How many checkpoints a life completes also depends on the sizes of its pages, and those depend
+  // on the threads that move rows. Further lives follow until enough checkpoints were incremental.
+  for (uint64_t seed = 1; seed <= GetParam().seeds || incremental <= GetParam().seeds; ++seed) {
+    ASSERT_LE(seed, 10 * GetParam().seeds) << "the runs hardly took incremental checkpoints";
     SCOPED_TRACE(seed);
     RandomLife life(GetParam(), seed);
     life.Steps(1500);
@@ -235,7 +238,6 @@ TEST_P(SnapshotContract, ChainsLoadToTheBitWhateverIsWrittenMeanwhile) {
     expired += life.expired();
   }
   EXPECT_EQ(expired > GetParam().seeds, GetParam().ttl_steps != 0);
-  EXPECT_GT(incremental, GetParam().seeds) << "the runs hardly took incremental checkpoints";
 }
 
 TEST_P(SnapshotContract, AYoungTableIsSavedWhole) {
