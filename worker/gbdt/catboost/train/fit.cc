@@ -8,8 +8,10 @@
 
 #include "worker/gbdt/catboost/split_bins.h"
 #include "worker/gbdt/catboost/train/auto_learning_rate.h"
+#include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
-#include "worker/gbdt/catboost/train/oblivious_grower.h"
+#include "worker/gbdt/catboost/train/oblivious_tree.h"
+#include "worker/gbdt/catboost/train/tree_columns.h"
 
 namespace strata {
 namespace {
@@ -50,7 +52,11 @@ class Fit {
             static_cast<double>(learn.rows())),
         leaf_iterations_(LeafIterations(parameters, model->numbers.size())),
         learning_rate_(p_.learning_rate.value_or(AutoLearningRate(p_, learn.rows()))),
-        grower_(*model, learn, parameters, l2_, pool) {}
+        columns_(NumberColumns(*model, learn)),
+        grower_({.is_cosine =
+                     p_.score == ScoreFunction::kCosine || p_.score == ScoreFunction::kNewtonCosine,
+                 .l2 = l2_},
+                pool) {}
 
   Result<FitResult> Run(const FitRound& round) {
     Begin();
@@ -97,7 +103,7 @@ class Fit {
 
   void AddTree() {
     DeriveRows(p_, learn_, learn_raw_, pool_, gradients_, weights_);
-    const ObliviousTree grown = grower_.Grow(gradients_, weights_);
+    const ObliviousTree grown = Grow();
     CatBoostTree& tree = model_.trees.emplace_back();
     tree.splits = grown.splits;
     tree.values = LeafValues(p_, leaf_iterations_, l2_, learn_, grown, learn_raw_, pool_);
@@ -109,6 +115,19 @@ class Fit {
       }
     });
     if (test_ != nullptr) AddToTest(tree);
+  }
+
+  ObliviousTree Grow() {
+    grower_.Begin(gradients_, weights_);
+    grower_.AddColumns(columns_.columns);
+    while (grower_.levels() < p_.depth) {
+      const std::optional<GrowSplit> best = BestSplit(grower_.Score());
+      if (!best.has_value() || !grower_.Split(*best)) break;
+    }
+    GrownObliviousTree grown = grower_.Take();
+    ObliviousTree tree = {.splits = {}, .leaves = std::move(grown.leaves)};
+    for (const GrowSplit& split : grown.splits) tree.splits.push_back(columns_.ModelSplit(split));
+    return tree;
   }
 
   void AddToTest(const CatBoostTree& tree) {
@@ -143,7 +162,8 @@ class Fit {
   const double l2_;
   const size_t leaf_iterations_;
   const double learning_rate_;
-  const ObliviousGrower grower_;
+  const TreeColumns columns_;
+  ObliviousGrower grower_;
   std::vector<double> learn_raw_;
   std::vector<double> test_raw_;
   std::vector<double> gradients_;

@@ -7,7 +7,7 @@
 #include "base/thread/work_pool.h"
 #include "worker/gbdt/catboost/train/fit_parameters.h"
 #include "worker/gbdt/catboost/train/fit_rows.h"
-#include "worker/gbdt/catboost/train/oblivious_grower.h"
+#include "worker/gbdt/catboost/train/oblivious_tree.h"
 
 namespace strata {
 

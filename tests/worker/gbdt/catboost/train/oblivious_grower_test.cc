@@ -1,5 +1,5 @@
 // Splits and leaves of one tree, held against plain sums over rows.
-#include "worker/gbdt/catboost/train/oblivious_grower.h"
+#include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 #include "worker/gbdt/catboost/train/fit_losses.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
+#include "worker/gbdt/catboost/train/tree_columns.h"
 
 namespace strata {
 namespace {
@@ -44,6 +45,27 @@ RandomRows MakeRows(uint64_t seed, size_t count) {
 }
 
 std::unique_ptr<WorkPool> Pool() { return std::move(*WorkPool::Start("test", 1)); }
+
+ObliviousTree Grow(const RandomRows& made, const FitParameters& p, WorkPool& pool) {
+  std::vector<double> gradients(made.rows.rows());
+  std::vector<double> weights(gradients.size());
+  DeriveRows(p, made.rows, made.raw, pool, gradients, weights);
+  const TreeColumns columns = NumberColumns(made.model, made.rows);
+  ObliviousGrower grower(
+      {.is_cosine = p.score == ScoreFunction::kCosine || p.score == ScoreFunction::kNewtonCosine,
+       .l2 = kL2},
+      pool);
+  grower.Begin(gradients, weights);
+  grower.AddColumns(columns.columns);
+  while (grower.levels() < p.depth) {
+    const std::optional<GrowSplit> best = BestSplit(grower.Score());
+    if (!best.has_value() || !grower.Split(*best)) break;
+  }
+  GrownObliviousTree grown = grower.Take();
+  ObliviousTree tree = {.splits = {}, .leaves = std::move(grown.leaves)};
+  for (const GrowSplit& split : grown.splits) tree.splits.push_back(columns.ModelSplit(split));
+  return tree;
+}
 
 // A split's bit of a row.
 size_t BitOf(const RandomRows& made, uint32_t split, size_t row) {
@@ -94,11 +116,7 @@ TEST(ObliviousGrower, EachLevelHasTheBestScore) {
       p.loss = FitLoss::kLogloss;
       p.depth = 4;
       p.score = function;
-      std::vector<double> gradients(300);
-      std::vector<double> weights(300);
-      DeriveRows(p, made.rows, made.raw, *pool, gradients, weights);
-      const ObliviousGrower grower(made.model, made.rows, p, kL2, *pool);
-      const ObliviousTree tree = grower.Grow(gradients, weights);
+      const ObliviousTree tree = Grow(made, p, *pool);
       ASSERT_EQ(tree.splits.size(), 4U) << "seed " << seed;
       std::vector<uint32_t> splits;
       for (const uint32_t split : tree.splits) {
@@ -128,11 +146,7 @@ TEST(ObliviousGrower, ARedundantSplitEndsTheTree) {
   for (uint8_t& bin : made.rows.bins) bin = bin > 0 ? 1 : 0;
   FitParameters p;
   p.loss = FitLoss::kLogloss;
-  std::vector<double> gradients(80);
-  std::vector<double> weights(80);
-  DeriveRows(p, made.rows, made.raw, *pool, gradients, weights);
-  const ObliviousTree tree =
-      ObliviousGrower(made.model, made.rows, p, kL2, *pool).Grow(gradients, weights);
+  const ObliviousTree tree = Grow(made, p, *pool);
   ASSERT_EQ(tree.splits.size(), 2U);
   EXPECT_NE(tree.splits[0], tree.splits[1]);
   for (size_t row = 0; row < 80; ++row) {

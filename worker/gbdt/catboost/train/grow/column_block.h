@@ -1,0 +1,51 @@
+// ColumnBlock: some columns of a tree, whose histograms are made in one go over the rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/large_array.h"
+#include "base/thread/work_pool.h"
+#include "kernels/tree/gradient/fixed_point.h"
+#include "worker/gbdt/catboost/train/grow/fixed_rows.h"
+#include "worker/gbdt/catboost/train/grow/grow_column.h"
+#include "worker/gbdt/catboost/train/grow/tree_leaves.h"
+
+namespace strata {
+
+// By what splits are judged.
+struct ScoreRule {
+  bool is_cosine = true;
+  double l2 = 0;  // added to the weights of a leaf; above 0
+};
+
+// Any number of threads, each with blocks of its own.
+class ColumnBlock {
+ public:
+  static constexpr size_t kColumnsMax = 16;
+
+  // Copies the bins, row by row. Up to kColumnsMax columns of the same rows.
+  void SetColumns(std::span<const GrowColumn> columns, WorkPool& pool);
+
+  // Of each column the scores of its splits, were all leaves split by it; once a level. `keeps`:
+  // there is memory for the histograms of all leaves, and the next level's come from them. Then
+  // only the smaller leaf of each pair is added up from rows.
+  void Score(const TreeLeaves& leaves, const FixedRows& rows, const ScoreRule& rule, bool keeps,
+             std::span<std::vector<double>> scores);
+
+  // Histograms of a leaf and output, in sums.
+  size_t histogram_size() const { return begins_.back(); }
+
+ private:
+  class Scorer;
+
+  std::vector<GrowColumn> columns_;
+  std::vector<size_t> begins_;     // of each column's bins in a histogram, and the end
+  LargeArray<uint8_t> bins_;       // row after row, a power of two of bytes each
+  LargeArray<GradientSums> kept_;  // leaf after leaf, of each its outputs
+  bool has_kept_ = false;
+};
+
+}  // namespace strata

@@ -1,0 +1,28 @@
+// GrowColumn: what a tree may split by, as bins of its rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace strata {
+
+// Split b of a column sends the rows to the right whose bin is above b. Where the column is one of
+// values (one-hot), it sends those to the right whose bin is b + 1.
+struct GrowColumn {
+  std::span<const uint8_t> bins;  // of each row, none above `splits`
+  size_t splits = 0;              // up to 255
+  bool is_value = false;
+
+  bool GoesRight(size_t place, uint8_t bin) const {
+    return is_value ? bin == place + 1 : bin > place;
+  }
+};
+
+// A split by its column's place in the list of a tree's columns, and its own place there.
+struct GrowSplit {
+  size_t column = 0;
+  size_t place = 0;
+};
+
+}  // namespace strata

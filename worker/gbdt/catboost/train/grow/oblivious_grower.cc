@@ -1,0 +1,83 @@
+#include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace strata {
+namespace {
+
+constexpr size_t kBlockColumnsMin = 4;  // fewer make too little of reading a row
+
+}  // namespace
+
+std::optional<GrowSplit> BestSplit(const LevelScores& scores) {
+  std::optional<GrowSplit> best;
+  double best_score = -std::numeric_limits<double>::infinity();
+  for (size_t column = 0; column < scores.size(); ++column) {
+    for (size_t place = 0; place < scores[column].size(); ++place) {
+      if (!(scores[column][place] > best_score)) continue;
+      best = {.column = column, .place = place};
+      best_score = scores[column][place];
+    }
+  }
+  return best;
+}
+
+void ObliviousGrower::Begin(std::span<const double> gradients, std::span<const double> weights) {
+  rows_.Round(gradients, weights, pool_);
+  leaves_.Begin(rows_);
+  columns_.clear();
+  blocks_used_ = 0;
+  splits_.clear();
+}
+
+// As many blocks as threads, where they are neither too wide nor too narrow then.
+void ObliviousGrower::AddColumns(std::span<const GrowColumn> columns) {
+  if (columns.empty()) return;
+  const size_t of_thread = (columns.size() + pool_.threads() - 1) / pool_.threads();
+  const size_t width = std::clamp(of_thread, kBlockColumnsMin, ColumnBlock::kColumnsMax);
+  const size_t count = (columns.size() + width - 1) / width;
+  blocks_.resize(std::max(blocks_.size(), blocks_used_ + count));
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = i * columns.size() / count;
+    const size_t end = (i + 1) * columns.size() / count;
+    Block& block = blocks_[blocks_used_++];
+    block.first_column = columns_.size() + begin;
+    block.columns = end - begin;
+    block.block.SetColumns(columns.subspan(begin, end - begin), pool_);
+  }
+  columns_.insert(columns_.end(), columns.begin(), columns.end());
+}
+
+const LevelScores& ObliviousGrower::Score() {
+  leaves_.List();
+  scores_.resize(columns_.size());
+  const bool keeps = KeepsHistograms();
+  pool_.Run(blocks_used_, [&](size_t i) {
+    Block& block = blocks_[i];
+    block.block.Score(leaves_, rows_, rule_, keeps,
+                      std::span(scores_).subspan(block.first_column, block.columns));
+  });
+  return scores_;
+}
+
+bool ObliviousGrower::KeepsHistograms() const {
+  size_t sums = 0;
+  for (size_t i = 0; i < blocks_used_; ++i) sums += blocks_[i].block.histogram_size();
+  return sums * rows_.outputs() * leaves_.leaves() <= kept_bytes_max_ / sizeof(GradientSums);
+}
+
+bool ObliviousGrower::Split(const GrowSplit& split) {
+  leaves_.Split(columns_[split.column], split.place);
+  splits_.push_back(split);
+  const std::optional<size_t> redundant = leaves_.RedundantSplit();
+  if (!redundant.has_value()) return true;
+  leaves_.Drop(*redundant);
+  splits_.erase(splits_.begin() + static_cast<ptrdiff_t>(*redundant));
+  return false;
+}
+
+GrownObliviousTree ObliviousGrower::Take() { return {std::exchange(splits_, {}), leaves_.Take()}; }
+
+}  // namespace strata

@@ -1,0 +1,26 @@
+// TreeColumns: what a training's trees may split by, and which splits of the model that makes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/train/fit_rows.h"
+#include "worker/gbdt/catboost/train/grow/grow_column.h"
+
+namespace strata {
+
+struct TreeColumns {
+  std::vector<GrowColumn> columns;
+  std::vector<uint32_t> first_splits;  // of the model, of each column
+
+  uint32_t ModelSplit(const GrowSplit& split) const {
+    return first_splits[split.column] + static_cast<uint32_t>(split.place);
+  }
+};
+
+// The model's numbers that have borders, which are up to 255. The rows, by the model's bins,
+// outlive the columns.
+TreeColumns NumberColumns(const CatBoostModel& model, const FitRows& rows);
+
+}  // namespace strata
