@@ -1,5 +1,5 @@
-// Suite "trees": boosted trees on the CPU beside LightGBM, the same arrays and parameters, as many
-// threads each as there are cores.
+// Suite "trees": boosted trees on the CPU beside LightGBM and CatBoost, the same arrays and
+// parameters, as many threads each as there are cores.
 #include <fmt/format.h>
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include "bench/harness/machine.h"
 #include "bench/harness/measure.h"
 #include "bench/harness/scratch_folder.h"
+#include "bench/suites/trees/oblivious_cases.h"
 #include "bench/suites/trees/tree_arrays.h"
 #include "bench/suites/trees/tree_contender.h"
 
@@ -85,7 +86,8 @@ Result<std::vector<Figure>> RunCase(const TreeShape& shape, int bins, const Benc
 
 Suite TreesSuite() {
   return {
-      "trees", "boosted trees beside LightGBM: dataset, training, prediction, and the AUC",
+      "trees",
+      "boosted trees beside LightGBM and CatBoost: dataset, training, prediction, and the AUC",
       [](bool all) {
         std::vector<TreeShape> shapes = {{.name = "higgs1m", .rows = 1'000'000, .features = 28}};
         if (all) shapes.push_back({.name = "epsilon-s", .rows = 50'000, .features = 2000});
@@ -98,6 +100,7 @@ Suite TreesSuite() {
                              }});
           }
         }
+        AddObliviousTrees(&cases);
         return cases;
       }};
 }
