@@ -144,6 +144,27 @@ TEST(LevelScores, AreThoseOfPlainSums) {
   }
 }
 
+// Other gradients during a tree give the scores that they would have given from its beginning.
+TEST(LevelScores, GradientsMayChange) {
+  const std::unique_ptr<WorkPool> pool = Pool(2);
+  const Rows rows = MakeRows(1, 30000, 6, 2, Weights::kAny);
+  const Rows others = MakeRows(2, 30000, 6, 2, Weights::kSame);
+  ObliviousGrower changed({.is_cosine = true, .l2 = 1}, *pool);
+  ObliviousGrower whole({.is_cosine = true, .l2 = 1}, *pool);
+  changed.Begin(others.gradients, others.weights);
+  changed.AddColumns(rows.columns);
+  whole.Begin(rows.gradients, rows.weights);
+  whole.AddColumns(rows.columns);
+  for (size_t column = 0; column < 3; ++column) {
+    changed.Score();
+    whole.Score();
+    changed.Split({.column = column, .place = 0});
+    whole.Split({.column = column, .place = 0});
+    if (column == 1) changed.SetGradients(rows.gradients, rows.weights);
+  }
+  EXPECT_EQ(changed.Score(), whole.Score());
+}
+
 // Rows enough for several pieces, and for sums that are carried over.
 TEST(LevelScores, HaveTheSameBitsWithAnyThreadsAndMemory) {
   for (const Weights weights : {Weights::kSame, Weights::kAny}) {

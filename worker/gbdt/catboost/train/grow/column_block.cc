@@ -162,18 +162,38 @@ class ColumnBlock::Scorer {
 
   void Build(size_t leaf, size_t output, Histogram* histogram) {
     ForBins([&](size_t at, size_t /*kept_at*/) { (*histogram)[at] = {}; });
-    const std::span<const ListedRow> rows = leaves_.rows(leaf, output);
-    const size_t columns = of_columns_.size();
-    if (!rows_.has_unit_weights()) {
-      return kAddRows<GradientSums>[columns - 1](block_.bins_.data(), rows, histogram->data());
+    if (rows_.has_unit_weights()) return BuildPacked(leaf, output, histogram);
+    for (size_t part = 0; part < leaves_.parts(); ++part) {
+      AddRowsOf(leaves_.rows(part, leaf, output), histogram->data());
     }
-    for (size_t begin = 0; begin < rows.size(); begin += kRowsBetweenCarries) {
-      const size_t count = std::min(kRowsBetweenCarries, rows.size() - begin);
-      ForBins([&](size_t at, size_t /*kept_at*/) { packed_[at] = {}; });
-      kAddRows<PackedSum>[columns - 1](block_.bins_.data(), rows.subspan(begin, count),
-                                       packed_.data());
-      ForBins([&](size_t at, size_t /*kept_at*/) { (*histogram)[at] += packed_[at].Sums(); });
+  }
+
+  void BuildPacked(size_t leaf, size_t output, Histogram* histogram) {
+    const auto clear = [&](size_t at, size_t /*kept_at*/) { packed_[at] = {}; };
+    const auto carry = [&](size_t at, size_t /*kept_at*/) {
+      (*histogram)[at] += packed_[at].Sums();
+    };
+    ForBins(clear);
+    size_t free = kRowsBetweenCarries;
+    for (size_t part = 0; part < leaves_.parts(); ++part) {
+      std::span<const ListedRow> rows = leaves_.rows(part, leaf, output);
+      while (!rows.empty()) {
+        const size_t count = std::min(free, rows.size());
+        AddRowsOf(rows.first(count), packed_.data());
+        rows = rows.subspan(count);
+        free -= count;
+        if (free > 0) continue;
+        ForBins(carry);
+        ForBins(clear);
+        free = kRowsBetweenCarries;
+      }
     }
+    ForBins(carry);
+  }
+
+  template <typename Sum>
+  void AddRowsOf(std::span<const ListedRow> rows, Sum* sums) const {
+    kAddRows<Sum>[of_columns_.size() - 1](block_.bins_.data(), rows, sums);
   }
 
   // The larger leaf's is the parent's, which lies at the left one's place, without the smaller's.

@@ -35,6 +35,8 @@ class ColumnBlock {
   void Score(const TreeLeaves& leaves, const FixedRows& rows, const ScoreRule& rule, bool keeps,
              std::span<std::vector<double>> scores);
 
+  // The rows' gradients have changed: the next level's histograms do not come from this one's.
+  void ForgetHistograms() { has_kept_ = false; }
   // Histograms of a leaf and output, in sums.
   size_t histogram_size() const { return begins_.back(); }
 

@@ -30,6 +30,7 @@ void ObliviousGrower::Begin(std::span<const double> gradients, std::span<const d
   columns_.clear();
   blocks_used_ = 0;
   splits_.clear();
+  redundant_.reset();
 }
 
 // As many blocks as threads, where they are neither too wide nor too narrow then.
@@ -50,8 +51,14 @@ void ObliviousGrower::AddColumns(std::span<const GrowColumn> columns) {
   columns_.insert(columns_.end(), columns.begin(), columns.end());
 }
 
+void ObliviousGrower::SetGradients(std::span<const double> gradients,
+                                   std::span<const double> weights) {
+  rows_.Round(gradients, weights, pool_);
+  leaves_.SetGradients(rows_);
+  for (size_t i = 0; i < blocks_used_; ++i) blocks_[i].block.ForgetHistograms();
+}
+
 const LevelScores& ObliviousGrower::Score() {
-  leaves_.List();
   scores_.resize(columns_.size());
   const bool keeps = KeepsHistograms();
   pool_.Run(blocks_used_, [&](size_t i) {
@@ -71,13 +78,14 @@ bool ObliviousGrower::KeepsHistograms() const {
 bool ObliviousGrower::Split(const GrowSplit& split) {
   leaves_.Split(columns_[split.column], split.place);
   splits_.push_back(split);
-  const std::optional<size_t> redundant = leaves_.RedundantSplit();
-  if (!redundant.has_value()) return true;
-  leaves_.Drop(*redundant);
-  splits_.erase(splits_.begin() + static_cast<ptrdiff_t>(*redundant));
+  redundant_ = leaves_.RedundantSplit();
+  if (!redundant_.has_value()) return true;
+  splits_.erase(splits_.begin() + static_cast<ptrdiff_t>(*redundant_));
   return false;
 }
 
-GrownObliviousTree ObliviousGrower::Take() { return {std::exchange(splits_, {}), leaves_.Take()}; }
+GrownObliviousTree ObliviousGrower::Take() {
+  return {std::exchange(splits_, {}), leaves_.Numbers(redundant_)};
+}
 
 }  // namespace strata

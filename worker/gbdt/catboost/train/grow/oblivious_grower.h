@@ -53,6 +53,9 @@ class ObliviousGrower {
   // More columns, after those that are there. Their bins outlive the tree.
   void AddColumns(std::span<const GrowColumn> columns);
 
+  // Replaces gradients and weights from the next level on. All its histograms are added up anew.
+  void SetGradients(std::span<const double> gradients, std::span<const double> weights);
+
   // What each split would make of the level; once a level. It holds until the next call.
   const LevelScores& Score();
   // Parts all leaves by a split. False: a split was redundant, which means that it parted no rows
@@ -82,6 +85,7 @@ class ObliviousGrower {
   size_t blocks_used_ = 0;
   LevelScores scores_;
   std::vector<GrowSplit> splits_;
+  std::optional<size_t> redundant_;  // the split that has been left out, which ends the tree
 };
 
 }  // namespace strata

@@ -1,65 +1,96 @@
 #include "worker/gbdt/catboost/train/grow/tree_leaves.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "worker/gbdt/catboost/train/fit_rows.h"
 
 namespace strata {
+namespace {
+
+// Moves rows that go to the right behind the others, both in their order; returns how many stay.
+// `right` has room for all. There is no branch, as nobody could foresee it.
+template <typename GoesRight>
+size_t PartRows(std::span<ListedRow> rows, ListedRow* right, const GoesRight& goes_right) {
+  size_t stayed = 0;
+  size_t moved = 0;
+  for (const ListedRow row : rows) {
+    rows[stayed] = row;
+    right[moved] = row;
+    const size_t moves = goes_right(row.row) ? 1 : 0;
+    stayed += 1 - moves;
+    moved += moves;
+  }
+  std::copy_n(right, moved, rows.begin() + static_cast<ptrdiff_t>(stayed));
+  return stayed;
+}
+
+}  // namespace
 
 void TreeLeaves::Begin(const FixedRows& rows) {
-  rows_ = &rows;
+  rows_ = rows.rows();
+  outputs_ = rows.outputs();
   levels_ = 0;
-  leaf_of_row_.assign(rows.rows(), 0);
-  counts_ = {static_cast<uint32_t>(rows.rows())};
-  begins_ = {0};
-  const size_t piece = FitPiece(rows.rows());
-  counts_of_piece_.clear();
-  for (size_t begin = 0; begin < rows.rows(); begin += piece) {
-    counts_of_piece_.push_back(static_cast<uint32_t>(std::min(piece, rows.rows() - begin)));
+  counts_ = {static_cast<uint32_t>(rows_)};
+  listed_.resize(rows_ * outputs_);
+  right_.resize(rows_);
+  const size_t part_rows =
+      std::max(FitPiece(rows_), (rows_ + pool_.threads() - 1) / pool_.threads());
+  parts_.clear();
+  for (size_t begin = 0; begin < rows_; begin += part_rows) {
+    const Range all = {begin, std::min(begin + part_rows, rows_)};
+    parts_.push_back({.rows = all, .leaves = {all}});
   }
-  listed_.resize(rows.rows() * rows.outputs());
+  for (size_t output = 0; output < outputs_; ++output) {
+    ListedRow* const listed = listed_.data() + output * rows_;
+    const std::span<const Row32> gradients = rows.of(output);
+    pool_.RunPieces(rows_, FitPiece(rows_), [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        listed[row] = {.row = static_cast<uint32_t>(row), .gradient = gradients[row]};
+      }
+    });
+  }
+}
+
+void TreeLeaves::SetGradients(const FixedRows& rows) {
+  for (size_t output = 0; output < outputs_; ++output) {
+    const std::span<ListedRow> listed = std::span(listed_).subspan(output * rows_, rows_);
+    pool_.RunPieces(rows_, FitPiece(rows_), [&](size_t begin, size_t end) {
+      for (ListedRow& row : listed.subspan(begin, end - begin)) {
+        row.gradient = rows.of(output)[row.row];
+      }
+    });
+  }
 }
 
 void TreeLeaves::Split(const GrowColumn& column, size_t place) {
-  const size_t level = levels_++;
-  const size_t rows = leaf_of_row_.size();
-  const size_t piece = FitPiece(rows);
-  counts_of_piece_.assign((rows + piece - 1) / piece * leaves(), 0);
-  pool_.RunPieces(rows, piece, [&](size_t begin, size_t end) {
-    uint32_t* const counts = counts_of_piece_.data() + begin / piece * leaves();
-    for (size_t row = begin; row < end; ++row) {
-      const uint32_t bit = (column.GoesRight(place, column.bins[row]) ? 1U : 0U) << level;
-      leaf_of_row_[row] = static_cast<uint16_t>(leaf_of_row_[row] | bit);
-      ++counts[leaf_of_row_[row]];
-    }
-  });
+  pool_.Run(parts_.size(), [&](size_t part) { SplitPart(column, place, &parts_[part]); });
+  ++levels_;
   counts_.assign(leaves(), 0);
-  for (size_t i = 0; i < counts_of_piece_.size(); ++i) counts_[i % leaves()] += counts_of_piece_[i];
+  for (const Part& part : parts_) {
+    for (size_t leaf = 0; leaf < leaves(); ++leaf) {
+      counts_[leaf] += static_cast<uint32_t>(part.leaves[leaf].end - part.leaves[leaf].begin);
+    }
+  }
 }
 
-void TreeLeaves::List() {
-  begins_.resize(leaves());
-  std::exclusive_scan(counts_.begin(), counts_.end(), begins_.begin(), 0U);
-  const size_t rows = leaf_of_row_.size();
-  const size_t piece = FitPiece(rows);
-  // Counts become the places where the piece's rows of a leaf go.
-  std::vector<uint32_t> next = begins_;
-  for (size_t i = 0; i < counts_of_piece_.size(); ++i) {
-    const uint32_t count = counts_of_piece_[i];
-    counts_of_piece_[i] = next[i % leaves()];
-    next[i % leaves()] += count;
-  }
-  for (size_t output = 0; output < rows_->outputs(); ++output) {
-    const std::span<const Row32> gradients = rows_->of(output);
-    ListedRow* const listed = listed_.data() + output * rows;
-    pool_.RunPieces(rows, piece, [&](size_t begin, size_t end) {
-      const uint32_t* const first = counts_of_piece_.data() + begin / piece * leaves();
-      std::vector<uint32_t> places(first, first + leaves());
-      for (size_t row = begin; row < end; ++row) {
-        listed[places[leaf_of_row_[row]]++] = {static_cast<uint32_t>(row), gradients[row]};
-      }
-    });
+void TreeLeaves::SplitPart(const GrowColumn& column, size_t place, Part* part) {
+  const size_t half = leaves();
+  const uint8_t* const bins = column.bins.data();
+  const auto limit = static_cast<uint8_t>(place);
+  part->leaves.resize(2 * half);
+  for (size_t leaf = 0; leaf < half; ++leaf) {
+    Range& left = part->leaves[leaf];
+    size_t stayed = 0;
+    for (size_t output = 0; output < outputs_; ++output) {
+      const std::span<ListedRow> rows =
+          std::span(listed_).subspan(output * rows_ + left.begin, left.end - left.begin);
+      ListedRow* const right = right_.data() + part->rows.begin;
+      stayed = column.is_value
+                   ? PartRows(rows, right, [=](uint32_t row) { return bins[row] == limit + 1; })
+                   : PartRows(rows, right, [=](uint32_t row) { return bins[row] > limit; });
+    }
+    part->leaves[leaf + half] = {left.begin + stayed, left.end};
+    left.end = left.begin + stayed;
   }
 }
 
@@ -75,13 +106,21 @@ std::optional<size_t> TreeLeaves::RedundantSplit() const {
   return std::nullopt;
 }
 
-void TreeLeaves::Drop(size_t split) {
-  const uint32_t below = (1U << split) - 1;
-  for (uint16_t& leaf : leaf_of_row_) {
-    const uint32_t above = static_cast<uint32_t>(leaf) >> (split + 1);
-    leaf = static_cast<uint16_t>((leaf & below) | (above << split));
-  }
-  --levels_;
+std::vector<uint16_t> TreeLeaves::Numbers(std::optional<size_t> without) const {
+  std::vector<uint16_t> numbers(rows_);
+  pool_.Run(parts_.size(), [&](size_t part) {
+    for (size_t leaf = 0; leaf < leaves(); ++leaf) {
+      size_t number = leaf;
+      if (without.has_value()) {
+        const size_t below = leaf & ((size_t{1} << *without) - 1);
+        number = below | (leaf >> (*without + 1) << *without);
+      }
+      for (const ListedRow& row : rows(part, leaf, 0)) {
+        numbers[row.row] = static_cast<uint16_t>(number);
+      }
+    }
+  });
+  return numbers;
 }
 
 }  // namespace strata

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/large_array.h"
@@ -21,42 +20,57 @@ struct ListedRow {
   Row32 gradient;
 };
 
-// Bit k of a leaf's number says where its rows go at split k. One thread at a time.
+// Bit k of a leaf's number says where its rows go at split k. Each thread has a part of the rows,
+// whose leaves are parted by themselves. One thread at a time.
 class TreeLeaves {
  public:
   // It outlives this.
   explicit TreeLeaves(WorkPool& pool) : pool_(pool) {}
 
-  // One leaf with all rows, which outlive the tree.
+  // One leaf with all rows.
   void Begin(const FixedRows& rows);
-  // Parts all leaves: those to the right get a new bit. List() lists their rows.
+  // Other gradients of the same rows.
+  void SetGradients(const FixedRows& rows);
+  // Parts all leaves: those to the right get a new bit.
   void Split(const GrowColumn& column, size_t place);
-  void List();
 
   size_t levels() const { return levels_; }
   size_t leaves() const { return size_t{1} << levels_; }
+  // Of a leaf.
   size_t count(size_t leaf) const { return counts_[leaf]; }
-  // The rows of a leaf, ascending.
-  std::span<const ListedRow> rows(size_t leaf, size_t output) const {
-    return std::span(listed_).subspan(output * rows_->rows() + begins_[leaf], counts_[leaf]);
+  // Its rows of one part, ascending.
+  size_t parts() const { return parts_.size(); }
+  std::span<const ListedRow> rows(size_t part, size_t leaf, size_t output) const {
+    const Range& range = parts_[part].leaves[leaf];
+    return std::span(listed_).subspan(output * rows_ + range.begin, range.end - range.begin);
   }
 
   // The first split without which the same rows are together.
   std::optional<size_t> RedundantSplit() const;
-  // Takes that split's bit out of the leaves' numbers. The tree is at its end.
-  void Drop(size_t split);
-  // The leaf of each row.
-  std::vector<uint16_t> Take() { return std::move(leaf_of_row_); }
+  // The leaf of each row; without the bit of a split, if one is given.
+  std::vector<uint16_t> Numbers(std::optional<size_t> without) const;
 
  private:
+  struct Range {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  // Neighbouring rows: those of its leaves, which do not stand in the order of their numbers.
+  struct Part {
+    Range rows;
+    std::vector<Range> leaves;
+  };
+
+  void SplitPart(const GrowColumn& column, size_t place, Part* part);
+
   WorkPool& pool_;
-  const FixedRows* rows_ = nullptr;
+  size_t rows_ = 0;
+  size_t outputs_ = 0;
   size_t levels_ = 0;
-  std::vector<uint16_t> leaf_of_row_;
-  std::vector<uint32_t> counts_;           // of each leaf
-  std::vector<uint32_t> counts_of_piece_;  // of each leaf, piece after piece
-  std::vector<uint32_t> begins_;
-  LargeArray<ListedRow> listed_;  // by leaf, output after output
+  std::vector<Part> parts_;
+  std::vector<uint32_t> counts_;  // of each leaf
+  LargeArray<ListedRow> listed_;  // output after output, of each the parts by leaf
+  LargeArray<ListedRow> right_;   // rows of a part that go to the right
 };
 
 }  // namespace strata
