@@ -83,6 +83,15 @@ TEST(CatBoostProcess, Trains) {
   EXPECT_EQ(found[1]["round"], 2);
   EXPECT_EQ(found[3]["task"], "train");
   EXPECT_EQ(found[3]["metrics"]["RMSE"], found[2]["metrics"]["test"]["RMSE"]);
+  // The best round of twelve is the first.
+  const std::vector<std::string> ends_early = {"iterations=12", "learning_rate=3", "od_wait=2",
+                                               "model_file=" + model};
+  EXPECT_THAT(
+      run(ends_early).output,
+      HasSubstr("stopped       no better loss of test rows in 2 rounds (od_type = Iter)\n"));
+  std::vector<std::string> as_json = ends_early;
+  as_json.emplace_back("--json");
+  EXPECT_THAT(run(as_json).output, HasSubstr(R"("stop_reason":"no better loss of test rows in 2)"));
   for (const auto& [words_of_one, message] :
        std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"--task=predict"}, "--task=predict: --catboost-params trains: expected --task=train"},

@@ -11,7 +11,9 @@
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/gbdt/model/json_at.h"
+#include "worker/tasks/catboost/detector_options.h"
 #include "worker/tasks/catboost/pool_settings.h"
+#include "worker/tasks/catboost/sampling_options.h"
 
 namespace strata {
 namespace {
@@ -125,8 +127,70 @@ constexpr Setting kFitSettings[] = {
      .default_value = "Min",
      .help = "Missing values are below all others, above all others, or an error.",
      .choices = "Min|Max|Forbidden"},
+    {.key = "od_type",
+     .type = SettingType::kChoice,
+     .default_value = "",
+     .help =
+         "What ends the training when the loss of the test rows no longer falls. Iter: its best "
+         "is od_wait rounds old. IncToDec: it rises by much more than it fell. Wilcoxon: a "
+         "signed-rank test of its changes since the best. Without it od_pval means IncToDec, "
+         "and od_wait Iter.",
+     .choices = "Iter|IncToDec|Wilcoxon"},
+    {.key = "od_wait",
+     .type = SettingType::kInt,
+     .default_value = "20",
+     .help = "Rounds after the best loss of the test rows that are always run.",
+     .min = 1,
+     .max = 1e9},
+    {.key = "od_pval",
+     .type = SettingType::kFloat,
+     .default_value = "0",
+     .help = "IncToDec and Wilcoxon end the training below this p-value: from 1e-10 to 0.01, as a "
+             "rule.",
+     .min = 0,
+     .max = 1},
+    {.key = "early_stopping_rounds",
+     .type = SettingType::kInt,
+     .default_value = "",
+     .help = "Short for od_type = Iter with this od_wait.",
+     .min = 1,
+     .max = 1e9},
     {.key = "bootstrap_type",
-     .help = "Must be No: sampling, which CatBoost's default does, is not there yet."},
+     .type = SettingType::kChoice,
+     .default_value = "MVS",
+     .help = "How rows are sampled for the splits of a tree; leaves go by all rows. MVS keeps rows "
+             "with a probability by their gradients, and weighs them by its inverse. Bernoulli "
+             "keeps each with the same one. Bayesian weighs all by random numbers, and Poisson, "
+             "which CatBoost has on GPUs alone, by whole ones. No: no sampling.",
+     .choices = "MVS|Bernoulli|Bayesian|Poisson|No"},
+    {.key = "subsample",
+     .type = SettingType::kFloat,
+     .default_value = "",
+     .help =
+         "Share of the rows that MVS, Bernoulli and Poisson keep. Without it 0.8 with MVS, 0.66 "
+         "with the others, and 1 with fewer than 100 rows.",
+     .min = 0,
+     .max = 1},
+    {.key = "bagging_temperature",
+     .type = SettingType::kFloat,
+     .default_value = "1",
+     .help = "Bayesian weights are exponential random numbers to this power; 0: all are 1.",
+     .min = 0,
+     .max = 100},
+    {.key = "mvs_reg",
+     .type = SettingType::kFloat,
+     .default_value = "",
+     .help = "What MVS adds to squared gradients. Without it, the squared mean of the sizes of the "
+             "last tree's leaves.",
+     .min = 0,
+     .max = 1e30},
+    {.key = "random_seed",
+     .type = SettingType::kInt,
+     .default_value = "0",
+     .help = "Seed of all that is random. The same seed gives the same model on any number of "
+             "threads; another one than CatBoost's, whose random numbers are others.",
+     .min = 0,
+     .max = 9e18},
     {.key = "random_strength",
      .help = "Must be 0: noise of scores, which CatBoost's default has, is not there yet."},
     {.key = "boosting_type",
@@ -144,17 +208,9 @@ constexpr Setting kFitSettings[] = {
 };
 
 constexpr RefusedKey kRefusedFitSettings[] = {
-    {"subsample", "is not there yet: all rows are learned from; remove it"},
-    {"bagging_temperature", "is not there yet: all rows are learned from; remove it"},
-    {"mvs_reg", "is not there yet: all rows are learned from; remove it"},
-    {"sampling_frequency", "is not there yet: all rows are learned from; remove it"},
-    {"sampling_unit", "is not there yet: all rows are learned from; remove it"},
+    {"sampling_frequency", "is not there yet: each tree has one sample; remove it"},
+    {"sampling_unit", "is not there yet: rows are sampled; remove it"},
     {"rsm", "is not there yet: all features are looked at; remove it"},
-    {"random_seed", "is not there yet: nothing is random; remove it"},
-    {"od_type", "is not there yet: all iterations are run; remove it"},
-    {"od_wait", "is not there yet: all iterations are run; remove it"},
-    {"od_pval", "is not there yet: all iterations are run; remove it"},
-    {"early_stopping_rounds", "is not there yet: all iterations are run; remove it"},
     {"best_model_min_trees", "is not there yet; remove it"},
     {"eval_metric", "is not there yet: the loss is measured; remove it"},
     {"custom_metric", "is not there yet: the loss is measured; remove it"},
@@ -221,6 +277,7 @@ constexpr FitAlias kFitAliases[] = {
     {"eta", "learning_rate"},          {"max_depth", "depth"},
     {"reg_lambda", "l2_leaf_reg"},     {"l2_leaf_regularizer", "l2_leaf_reg"},
     {"objective", "loss_function"},    {"max_bin", "border_count"},
+    {"random_state", "random_seed"},
 };
 
 // Parameters of which one value is there. Where CatBoost's default is another it must be given, so
@@ -232,8 +289,8 @@ struct OnlyValue {
 };
 
 constexpr OnlyValue kOnlyValues[] = {
-    {"bootstrap_type", "No", true},   {"random_strength", "0", true}, {"boosting_type", "Plain"},
-    {"grow_policy", "SymmetricTree"}, {"task_type", "CPU"},           {"has_time", "true"},
+    {"random_strength", "0", true}, {"boosting_type", "Plain"}, {"grow_policy", "SymmetricTree"},
+    {"task_type", "CPU"},           {"has_time", "true"},
 };
 
 Status CheckOnlyValues(const Settings& settings) {
@@ -353,6 +410,8 @@ class FitReader {
     }
     p.backtracking = settings_.Text("leaf_estimation_backtracking") == "AnyImprovement";
     STRATA_TRY(SetStartAndEnd(&p));
+    STRATA_ASSIGN(p.sampling, ReadSampling(settings_));
+    p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
     const std::string& borders = settings_.Text("feature_border_type");
     p.border_type = borders == "GreedyLogSum" ? BorderType::kGreedyLogSum
                     : borders == "Median"     ? BorderType::kMedian
@@ -373,6 +432,7 @@ class FitReader {
     }
     const bool has_test = !settings_.Text("test_set").empty();
     p->use_best_model = has_test && settings_.Bool("use_best_model");
+    STRATA_ASSIGN(p->detector, ReadDetector(settings_, has_test));
     if (has_test || !settings_.IsSet("use_best_model")) return {};
     return Invalid(fmt::format("{}: use_best_model has no effect without test_set: remove it",
                                settings_.Origin("use_best_model")));

@@ -55,6 +55,7 @@ class FitTask {
                           .rounds = model_.trees.size(),
                           .samples = learn_.rows() * rounds_,
                           .best_round = fitted.best,
+                          .stop_reason = fitted.stop_reason,
                           .load_seconds = SecondsBetween(begin, loaded),
                           .train_seconds = SecondsBetween(loaded, context_.clock.Now()),
                           .evaluations = EvaluationsOf(p_.loss, fitted.losses),

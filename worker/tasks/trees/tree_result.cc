@@ -47,6 +47,7 @@ std::string TreeResultText(const TreeTaskResult& result) {
   add("features", HumanCount(result.features));
   add("rounds", HumanCount(result.rounds));
   if (result.best_round.has_value()) add("best round", HumanCount(*result.best_round));
+  if (!result.stop_reason.empty()) add("stopped", result.stop_reason);
   if (result.task == "train") add("loading", fmt::format("{:.2f} s", result.load_seconds));
   add(result.task == "train" ? "training" : "seconds",
       fmt::format("{:.2f} s", result.train_seconds));
@@ -71,6 +72,7 @@ std::string TreeResultJson(const TreeTaskResult& result) {
                  {"features", result.features},
                  {"rounds", result.rounds}};
   if (result.best_round.has_value()) object["best_round"] = *result.best_round;
+  if (!result.stop_reason.empty()) object["stop_reason"] = result.stop_reason;
   if (result.task == "train") object["load_seconds"] = result.load_seconds;
   object["output"] = result.output;
   return object.dump();

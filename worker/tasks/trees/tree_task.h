@@ -28,6 +28,7 @@ struct TreeTaskResult {
   size_t rounds = 0;                    // of the model
   uint64_t samples = 0;                 // gone over: rows, of training times rounds
   std::optional<size_t> best_round;     // where early stopping ended
+  std::string stop_reason = {};         // of training that ended early, where it is known
   double load_seconds = 0;              // reading, and finding and filling bins
   double train_seconds = 0;             // rounds with their metrics
   std::vector<Evaluation> evaluations;  // of the last round

@@ -5,8 +5,9 @@ usage: make_training.py, in this folder, with the packages catboost (1.2.10) and
 learn.tsv holds 160 rows, and test.tsv 40: three targets (real, binary, probability), a weight, five
 numbers. Of the latter f1 is missing at times, f3 is 0 or 1, f4 is always the same, and f0 is missing
 in a row of test.tsv. NAME.json has what CatBoost was told (params, target, weight, test), its model,
-and its loss after each round. borders.json has the borders of columns by type and count. rows.cd and
-params.json are those of rmse.json, as files.
+and its loss after each round. borders.json has the borders of columns by type and count, and
+detectors.json losses of test rows up to where a detector ended the training. rows.cd and params.json
+are those of rmse.json, as files.
 """
 
 import json
@@ -102,6 +103,32 @@ def make_borders():
         out.write("\n")
 
 
+def make_detectors():
+    """Trainings that a detector ends, or not: the losses of the test rows, round by round."""
+    cases = []
+    for seed, options in enumerate([
+            dict(od_type="Iter", od_wait=6), dict(od_wait=1), dict(early_stopping_rounds=3),
+            dict(od_pval=0.3, od_wait=4), dict(od_type="IncToDec", od_pval=0.1, od_wait=5),
+            dict(od_pval=0.6, od_wait=8), dict(od_type="IncToDec", od_pval=0.9, od_wait=12),
+            dict(od_type="IncToDec", od_pval=1e-9, od_wait=2),
+            dict(od_type="Wilcoxon", od_pval=0.05, od_wait=3),
+            dict(od_type="Wilcoxon", od_pval=1e-4, od_wait=2),
+            dict(od_type="Wilcoxon", od_pval=0.9, od_wait=12)]):
+        rng = numpy.random.default_rng(seed)
+        rows = rng.standard_normal((300, 4)).round(2)
+        labels = rows[:, 0] + 0.7 * rng.standard_normal(300)
+        model = catboost.CatBoost(dict(iterations=200, learning_rate=0.4, loss_function="RMSE",
+                                       random_seed=seed, allow_writing_files=False, thread_count=1,
+                                       verbose=False) | options)
+        model.fit(catboost.Pool(rows[:100], labels[:100]),
+                  eval_set=catboost.Pool(rows[100:], labels[100:]))
+        cases.append(dict(options=options, iterations=200,
+                          losses=model.get_evals_result()["validation"]["RMSE"]))
+    with open("detectors.json", "w") as out:
+        json.dump(cases, out, separators=(",", ":"))
+        out.write("\n")
+
+
 def write_example():
     types = ["Label", "Auxiliary", "Auxiliary", "Auxiliary"] + [f"Num\t{name}" for name in NUMBERS]
     with open("rows.cd", "w") as out:
@@ -143,6 +170,7 @@ def main():
     make(columns, "chosen_rate", "binary", loss_function="Logloss", test=True, depth=2, iterations=3,
          learning_rate=None)
     make_borders()
+    make_detectors()
 
 
 if __name__ == "__main__":

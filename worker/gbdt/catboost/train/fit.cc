@@ -4,13 +4,17 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "worker/gbdt/catboost/split_bins.h"
 #include "worker/gbdt/catboost/train/auto_learning_rate.h"
+#include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/oblivious_tree.h"
+#include "worker/gbdt/catboost/train/overfitting_detector.h"
 #include "worker/gbdt/catboost/train/tree_columns.h"
 
 namespace strata {
@@ -52,25 +56,36 @@ class Fit {
             static_cast<double>(learn.rows())),
         leaf_iterations_(LeafIterations(parameters, model->numbers.size())),
         learning_rate_(p_.learning_rate.value_or(AutoLearningRate(p_, learn.rows()))),
+        sampler_(p_.sampling, p_.random_seed, learn.rows()),
         columns_(NumberColumns(*model, learn)),
         grower_({.is_cosine =
                      p_.score == ScoreFunction::kCosine || p_.score == ScoreFunction::kNewtonCosine,
                  .l2 = l2_},
-                pool) {}
+                pool) {
+    if (p_.detector.has_value()) detector_.emplace(*p_.detector);
+  }
 
   Result<FitResult> Run(const FitRound& round) {
     Begin();
-    FitResult result = {.learning_rate = learning_rate_, .losses = {}, .best = {}};
+    FitResult result = {
+        .learning_rate = learning_rate_, .losses = {}, .best = {}, .stop_reason = {}};
     FitLosses best;
     for (size_t i = 0; i < p_.iterations; ++i) {
-      AddTree();
+      STRATA_TRY(AddTree());
       STRATA_ASSIGN(result.losses, Measure());
       if (test_ != nullptr && (!result.best.has_value() || *result.losses.test < *best.test)) {
         result.best = i + 1;
         best = result.losses;
       }
       STRATA_ASSIGN(const bool goes_on, round(i + 1, result.losses));
-      if (!goes_on) break;
+      if (!goes_on) {
+        result.stop_reason = "nobody reads the losses any more";
+        break;
+      }
+      if (detector_.has_value() && detector_->Add(*result.losses.test)) {
+        result.stop_reason = detector_->Reason();
+        break;
+      }
     }
     if (p_.use_best_model && result.best.has_value()) {
       model_.trees.resize(*result.best);
@@ -101,8 +116,9 @@ class Fit {
     weights_.resize(learn_.rows());
   }
 
-  void AddTree() {
+  Status AddTree() {
     DeriveRows(p_, learn_, learn_raw_, pool_, gradients_, weights_);
+    STRATA_TRY(SampleRows());
     const ObliviousTree grown = Grow();
     CatBoostTree& tree = model_.trees.emplace_back();
     tree.splits = grown.splits;
@@ -115,6 +131,24 @@ class Fit {
       }
     });
     if (test_ != nullptr) AddToTest(tree);
+    return {};
+  }
+
+  // Gradients and weights of splits become those of a sample; leaves go by all rows.
+  Status SampleRows() {
+    if (!sampler_.is_active()) return {};
+    const bool is_first = model_.trees.empty();
+    factors_.resize(learn_.rows());
+    STRATA_TRY(sampler_.Draw(model_.trees.size(), gradients_,
+                             is_first ? std::span<const double>() : model_.trees.back().values,
+                             pool_, factors_));
+    pool_.RunPieces(learn_.rows(), FitPiece(learn_.rows()), [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        gradients_[row] *= factors_[row];
+        weights_[row] *= factors_[row];
+      }
+    });
+    return {};
   }
 
   ObliviousTree Grow() {
@@ -162,12 +196,15 @@ class Fit {
   const double l2_;
   const size_t leaf_iterations_;
   const double learning_rate_;
+  const BootstrapSampler sampler_;
   const TreeColumns columns_;
   ObliviousGrower grower_;
+  std::optional<OverfittingDetector> detector_;
   std::vector<double> learn_raw_;
   std::vector<double> test_raw_;
   std::vector<double> gradients_;
   std::vector<double> weights_;
+  std::vector<float> factors_;  // of the rows in the sample
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/thread/work_pool.h"
@@ -24,6 +25,7 @@ struct FitResult {
   double learning_rate = 0;    // given, or chosen
   FitLosses losses;            // of the model
   std::optional<size_t> best;  // rounds up to the best loss of the test rows, if they are there
+  std::string stop_reason;     // why it ended before the last iteration; empty: it did not
 };
 
 // What a training tells, and asks, after each round; false ends it there.
@@ -31,7 +33,7 @@ using FitRound = std::function<Result<bool>(size_t rounds, const FitLosses& loss
 
 // Adds trees to a model of numbers with borders, and sets bias, loss and what CatBoost reads of
 // model_info. `test` may be null. The model does not depend on the number of threads. kInvalid: a
-// loss that is no number any more.
+// loss that is no number any more, or a sample without rows.
 Result<FitResult> FitTrees(const FitParameters& parameters, const FitRows& learn,
                            const FitRows* test, WorkPool& pool, const FitRound& round,
                            CatBoostModel* model);

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/border_selection.h"
+#include "worker/gbdt/catboost/train/overfitting_detector.h"
 
 namespace strata {
 
@@ -35,7 +37,10 @@ struct FitParameters {
   std::optional<size_t> leaf_iterations;  // nothing: CatBoost's choice
   bool backtracking = true;               // steps of leaves are halved until the loss falls
   bool boost_from_average = true;
-  bool use_best_model = false;  // the trees behind the best loss of the test rows are left out
+  bool use_best_model = false;  // the trees after the best loss of the test rows are left out
+  std::optional<DetectorParameters> detector;  // nothing: all iterations are run
+  BootstrapParameters sampling;
+  uint64_t random_seed = 0;
   BorderType border_type = BorderType::kGreedyLogSum;
   size_t border_count = 254;  // of a number: up to 255
   NanMode nan_mode = NanMode::kMin;

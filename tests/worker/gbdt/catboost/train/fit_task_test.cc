@@ -250,6 +250,62 @@ TEST_F(FitTaskTest, LeavesTakeAsManyStepsAsCatBoostTakes) {
             gradient);
 }
 
+// A sample decides about splits. Leaves have the weights of all rows.
+TEST_F(FitTaskTest, SamplesDependOnTheSeedAlone) {
+  Start("rmse");
+  const auto model = [this](const std::vector<std::string>& words) {
+    const auto result = TrainFromFiles(disk_, words);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return Read(disk_, "model.json");
+  };
+  const std::string all = model({});
+  EXPECT_EQ(model({"bootstrap_type=MVS", "subsample=1"}), all);
+  EXPECT_EQ(model({"bootstrap_type=Bayesian", "bagging_temperature=0"}), all);
+  for (const std::string type : {"MVS", "Bernoulli", "Bayesian", "Poisson"}) {
+    const std::string sampled = model({"bootstrap_type=" + type, "thread_count=1"});
+    EXPECT_NE(sampled, all) << type;
+    EXPECT_EQ(model({"bootstrap_type=" + type, "thread_count=5"}), sampled) << type;
+    EXPECT_NE(model({"bootstrap_type=" + type, "random_seed=1"}), sampled) << type;
+    for (const auto& tree : nlohmann::json::parse(sampled)["oblivious_trees"]) {
+      double rows = 0;
+      for (const double weight : tree["leaf_weights"]) rows += weight;
+      EXPECT_EQ(rows, 160) << type;
+    }
+  }
+  const std::string mvs = model({"bootstrap_type=MVS"});
+  EXPECT_NE(model({"bootstrap_type=MVS", "mvs_reg=9"}), mvs);
+  EXPECT_EQ(model({"bootstrap_type=MVS", "subsample=0.8"}), mvs);
+  Write("params.json",
+        R"({"random_strength": 0, "iterations": 4, "depth": 3, "learning_rate": 0.3})");
+  EXPECT_EQ(model({}), mvs) << "the default";
+}
+
+// The best loss of the test rows comes after the third round of eight.
+TEST_F(FitTaskTest, ADetectorEndsTheTraining) {
+  Start("best");
+  std::vector<std::vector<double>> rounds;
+  const auto result =
+      TrainFromFiles(disk_, {"test_set=test.tsv", "early_stopping_rounds=2"}, &rounds);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(rounds.size(), 5U);
+  EXPECT_EQ(result->rounds, 3U);
+  EXPECT_EQ(result->stop_reason, "no better loss of test rows in 2 rounds (od_type = Iter)");
+  const std::string model = Read(disk_, "model.json");
+  const auto same = TrainFromFiles(disk_, {"test_set=test.tsv", "od_wait=2"});
+  ASSERT_TRUE(same.ok()) << same.status().ToString();
+  EXPECT_EQ(same->stop_reason, result->stop_reason);
+  const auto by_p_value = TrainFromFiles(
+      disk_, {"test_set=test.tsv", "od_wait=3", "od_pval=1", "use_best_model=false"});
+  ASSERT_TRUE(by_p_value.ok()) << by_p_value.status().ToString();
+  EXPECT_EQ(by_p_value->rounds, 6U);
+  EXPECT_THAT(by_p_value->stop_reason, HasSubstr("in 3 rounds, p-value"));
+  EXPECT_THAT(by_p_value->stop_reason, HasSubstr("(od_type = IncToDec)"));
+  const auto full = TrainFromFiles(disk_, {"test_set=test.tsv", "od_wait=6"});
+  ASSERT_TRUE(full.ok()) << full.status().ToString();
+  EXPECT_EQ(full->stop_reason, "");
+  EXPECT_EQ(Read(disk_, "model.json"), model);
+}
+
 TEST_F(FitTaskTest, EndsWhereNobodyReads) {
   Start("rmse");
   const auto options = LoadFitOptions(
@@ -264,6 +320,7 @@ TEST_F(FitTaskTest, EndsWhereNobodyReads) {
   const auto result = RunFitTask(*options, context);
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   EXPECT_EQ(result->rounds, 2U);
+  EXPECT_EQ(result->stop_reason, "nobody reads the losses any more");
   context.check = [] { return Status(StatusCode::kCancelled, "stopped"); };
   EXPECT_EQ(RunFitTask(*options, context).status().message(), "stopped");
 }
@@ -276,10 +333,24 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
   ExpectError({"loss_function=MAE"}, "loss_function must be one of RMSE, Logloss, CrossEntropy");
   ExpectError({"eta=1", "learning_rate=1"}, "learning_rate is given twice");
   ExpectError({"fast"}, "'fast': expected key=value");
-  ExpectError({"bootstrap_type=MVS"}, "bootstrap_type = MVS is not there yet: expected No");
+  ExpectError({"bootstrap_type=Some"}, "bootstrap_type must be one of MVS, Bernoulli, Bayesian");
   ExpectError({"random_strength=1"}, "random_strength = 1 is not there yet: expected 0");
   ExpectError({"boosting_type=Ordered"}, "boosting_type = Ordered is not there yet");
-  ExpectError({"subsample=0.5"}, "subsample is not there yet");
+  ExpectError({"subsample=0.5"}, "subsample has no effect with bootstrap_type = No: remove it");
+  ExpectError({"bootstrap_type=Bayesian", "subsample=0.5"}, "subsample has no effect");
+  ExpectError({"bootstrap_type=MVS", "subsample=0"},
+              "subsample: expected a share above 0, found 0");
+  ExpectError({"bootstrap_type=MVS", "bagging_temperature=1"},
+              "bagging_temperature has no effect with bootstrap_type = MVS");
+  ExpectError({"bootstrap_type=Bernoulli", "mvs_reg=1"}, "mvs_reg has no effect");
+  ExpectError({"bootstrap_type=Bernoulli", "subsample=1e-9"}, "sampling leaves none of 160 rows");
+  ExpectError({"od_wait=5"}, "od_wait has no effect without test_set: remove it");
+  ExpectError({"test_set=test.tsv", "early_stopping_rounds=2", "od_pval=0.1"},
+              "od_pval has no effect with early_stopping_rounds");
+  ExpectError({"test_set=test.tsv", "od_type=Iter", "od_pval=0.1"},
+              "od_pval has no effect with od_type = Iter");
+  ExpectError({"test_set=test.tsv", "od_type=Wilcoxon"},
+              "od_type = Wilcoxon never ends a training without od_pval");
   ExpectError({"use_best_model=true"}, "use_best_model has no effect without test_set");
   ExpectError({"loss_function=Logloss", "boost_from_average=true"},
               "boost_from_average = true is not there yet for Logloss");
@@ -287,8 +358,8 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
   ExpectError({"model_file=learn.tsv"}, "learn.tsv");
   ExpectError({"learn_set=none.tsv"}, "none.tsv");
   ExpectError({"learn_set=-", "test_set=-"}, "learn_set and test_set are both standard input");
-  Write("params.json", R"({"learning_rate": 0.1, "random_strength": 0})");
-  ExpectError({}, "bootstrap_type is missing, and CatBoost's default is not there yet");
+  Write("params.json", R"({"learning_rate": 0.1})");
+  ExpectError({}, "random_strength is missing, and CatBoost's default is not there yet");
   Write("params.json", R"({"depth": [1]})");
   ExpectError({}, "params.json: depth: expected a text, a number, true or false, found");
   Write("params.json", R"({"cat_features": [1]})");

@@ -1,0 +1,163 @@
+#include "worker/gbdt/catboost/train/bootstrap_sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "base/hash.h"
+#include "kernels/core/math.h"
+#include "kernels/tree/gradient/fixed_point.h"
+
+namespace strata {
+namespace {
+
+// CatBoost finds a threshold for each so many rows, in their order.
+constexpr size_t kMvsBlock = 8192;
+
+double ShareOf(const BootstrapParameters& p, size_t rows) {
+  if (p.subsample.has_value()) return *p.subsample;
+  if (rows < 100) return 1;
+  return p.type == BootstrapType::kMvs ? 0.8F : 0.66F;
+}
+
+bool IsActive(const BootstrapParameters& p, double share) {
+  if (p.type == BootstrapType::kNo) return false;
+  return p.type == BootstrapType::kBayesian ? p.bagging_temperature > 0 : share < 1;
+}
+
+double BayesianFactor(double uniform, double temperature) {
+  const double exponential = -math::Log(1 - uniform);  // of (0, 1]
+  if (temperature == 1) return exponential;
+  return math::Exp(temperature * math::Log(exponential));
+}
+
+// The inverse of the distribution function, for the mean -ln(none).
+double PoissonFactor(double uniform, double none) {
+  const double mean = -math::Log(none);
+  double count = 0;
+  double probability = none;
+  double cumulated = none;
+  // The sum of all probabilities may stay below 1 by rounding.
+  while (uniform >= cumulated && probability > 0x1p-60) {
+    count += 1;
+    probability *= mean / count;
+    cumulated += probability;
+  }
+  return count;
+}
+
+// The threshold t for which the sum of min(1, number / t) is `wanted`, above 0 and below their
+// count. It narrows the numbers down to those that may be next to t.
+double MvsThreshold(std::vector<double> numbers, double wanted) {
+  double below_sum = 0;    // of numbers that are below the threshold
+  double above_count = 0;  // of numbers that are not
+  auto begin = numbers.begin();
+  auto end = numbers.end();
+  while (begin != end) {
+    const double pivot = begin[(end - begin) / 2];
+    const auto equal = std::partition(begin, end, [&](double n) { return n < pivot; });
+    const auto above = std::partition(equal, end, [&](double n) { return n == pivot; });
+    const double smaller_sum = std::accumulate(begin, equal, 0.0);
+    const auto equal_count = static_cast<double>(above - equal);
+    const double larger_count = static_cast<double>(end - above);
+    const double count = (below_sum + smaller_sum) / pivot + equal_count + larger_count;
+    if (count + above_count > wanted) {
+      below_sum += smaller_sum + equal_count * pivot;
+      begin = above;
+    } else {
+      above_count += equal_count + larger_count;
+      end = equal;
+    }
+  }
+  return below_sum / (wanted - above_count);
+}
+
+}  // namespace
+
+BootstrapSampler::BootstrapSampler(const BootstrapParameters& parameters, uint64_t seed,
+                                   size_t rows)
+    : p_(parameters),
+      seed_(seed),
+      share_(ShareOf(parameters, rows)),
+      is_active_(IsActive(parameters, share_)) {}
+
+double BootstrapSampler::MvsReg(std::span<const double> gradients,
+                                std::span<const double> last_leaves, WorkPool& pool) const {
+  if (p_.type != BootstrapType::kMvs) return 0;
+  if (p_.mvs_reg.has_value()) return *p_.mvs_reg;
+  const auto sum_of = [](std::span<const double> numbers) {
+    return std::accumulate(numbers.begin(), numbers.end(), 0.0,
+                           [](double sum, double number) { return sum + std::abs(number); });
+  };
+  double mean = 0;
+  if (last_leaves.empty()) {
+    std::vector<double> sums((gradients.size() + kMvsBlock - 1) / kMvsBlock);
+    pool.RunPieces(gradients.size(), kMvsBlock, [&](size_t begin, size_t end) {
+      sums[begin / kMvsBlock] = sum_of(gradients.subspan(begin, end - begin));
+    });
+    mean = sum_of(sums) / static_cast<double>(gradients.size());
+  } else {
+    mean = sum_of(last_leaves) / static_cast<double>(last_leaves.size());
+  }
+  return mean * mean;
+}
+
+Status BootstrapSampler::Draw(uint64_t draw, std::span<const double> gradients,
+                              std::span<const double> last_leaves, WorkPool& pool,
+                              std::span<float> factors) const {
+  const uint64_t draw_seed = Mix64(Mix64(seed_) + draw);
+  const double mvs_reg = MvsReg(gradients, last_leaves, pool);
+  std::atomic<bool> has_rows = false;
+  pool.RunPieces(factors.size(), kMvsBlock, [&](size_t begin, size_t end) {
+    const size_t count = end - begin;
+    if (DrawPiece(draw_seed, gradients.subspan(begin, count), mvs_reg, begin,
+                  factors.subspan(begin, count))) {
+      has_rows = true;
+    }
+  });
+  if (has_rows) return {};
+  return Invalid(fmt::format("sampling leaves none of {} rows: raise subsample, which is {}",
+                             factors.size(), static_cast<float>(share_)));
+}
+
+bool BootstrapSampler::DrawPiece(uint64_t draw_seed, std::span<const double> gradients,
+                                 double mvs_reg, size_t begin, std::span<float> factors) const {
+  std::vector<double> sizes;  // of kMvs: of gradients, with the regularisation
+  double threshold = 0;
+  if (p_.type == BootstrapType::kMvs) {
+    for (const double gradient : gradients) {
+      sizes.push_back(std::sqrt(gradient * gradient + mvs_reg));
+    }
+    threshold = MvsThreshold(sizes, share_ * static_cast<double>(sizes.size()));
+  }
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const double uniform = RowUniform(draw_seed, begin + i);
+    double factor = 1;
+    switch (p_.type) {
+      case BootstrapType::kNo:
+        break;
+      case BootstrapType::kBayesian:
+        factor = BayesianFactor(uniform, p_.bagging_temperature);
+        break;
+      case BootstrapType::kBernoulli:
+        factor = uniform < share_ ? 1 : 0;
+        break;
+      case BootstrapType::kPoisson:
+        factor = PoissonFactor(uniform, 1 - share_);
+        break;
+      case BootstrapType::kMvs:
+        // Gradients that are all 0 have the threshold 0.
+        if (sizes[i] < threshold)
+          factor = uniform * threshold < sizes[i] ? threshold / sizes[i] : 0;
+        break;
+    }
+    factors[i] = static_cast<float>(factor);
+  }
+  return std::ranges::any_of(factors, [](float factor) { return factor > 0; });
+}
+
+}  // namespace strata

@@ -1,0 +1,57 @@
+#include "worker/tasks/catboost/sampling_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+namespace strata {
+namespace {
+
+constexpr std::string_view kShared[] = {"MVS", "Bernoulli", "Poisson"};
+constexpr std::string_view kBayesian[] = {"Bayesian"};
+constexpr std::string_view kMvs[] = {"MVS"};
+
+// A parameter, and the types that it has an effect on.
+struct OfType {
+  const char* key;
+  std::span<const std::string_view> types;
+};
+
+constexpr OfType kOfTypes[] = {
+    {"subsample", kShared}, {"bagging_temperature", kBayesian}, {"mvs_reg", kMvs}};
+
+BootstrapType TypeOf(std::string_view name) {
+  if (name == "No") return BootstrapType::kNo;
+  if (name == "Bayesian") return BootstrapType::kBayesian;
+  if (name == "Bernoulli") return BootstrapType::kBernoulli;
+  return name == "Poisson" ? BootstrapType::kPoisson : BootstrapType::kMvs;
+}
+
+}  // namespace
+
+Result<BootstrapParameters> ReadSampling(const Settings& settings) {
+  const std::string& type = settings.Text("bootstrap_type");
+  for (const OfType& of : kOfTypes) {
+    if (!settings.IsSet(of.key) || std::ranges::find(of.types, type) != of.types.end()) continue;
+    return Invalid(fmt::format("{}: {} has no effect with bootstrap_type = {}: remove it",
+                               settings.Origin(of.key), of.key, type));
+  }
+  // As floats, as CatBoost has them.
+  const auto rounded = [&settings](const char* key) -> double {
+    return static_cast<float>(settings.Float(key));
+  };
+  BootstrapParameters p = {.type = TypeOf(type),
+                           .bagging_temperature = rounded("bagging_temperature")};
+  if (settings.IsSet("mvs_reg")) p.mvs_reg = rounded("mvs_reg");
+  if (settings.IsSet("subsample")) {
+    p.subsample = rounded("subsample");
+    if (*p.subsample > 0) return p;
+    return Invalid(fmt::format("{}: subsample: expected a share above 0, found {}",
+                               settings.Origin("subsample"), settings.Float("subsample")));
+  }
+  return p;
+}
+
+}  // namespace strata
