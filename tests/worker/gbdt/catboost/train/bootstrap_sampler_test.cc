@@ -16,7 +16,7 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 
-constexpr size_t kRows = 40000;
+constexpr size_t kSampleRows = 40000;
 
 std::unique_ptr<WorkPool> PoolOf(int threads) {
   return std::move(*WorkPool::Start("test", threads));
@@ -64,7 +64,7 @@ Moments MomentsOf(const std::vector<float>& factors) {
 
 // Bounds are four standard deviations of the mean of so many rows, or more.
 TEST(BootstrapSampler, BayesianFactorsArePowersOfExponentialNumbers) {
-  const std::vector<double> gradients(kRows, 1);
+  const std::vector<double> gradients(kSampleRows, 1);
   const auto moments = [&](double temperature) {
     return MomentsOf(
         Draw({.type = BootstrapType::kBayesian, .bagging_temperature = temperature}, 0, gradients));
@@ -73,7 +73,7 @@ TEST(BootstrapSampler, BayesianFactorsArePowersOfExponentialNumbers) {
     const double mean = std::tgamma(1 + t);
     const double variance = std::tgamma(1 + 2 * t) - mean * mean;
     const Moments found = moments(t);
-    EXPECT_NEAR(found.mean, mean, 4 * std::sqrt(variance / kRows)) << t;
+    EXPECT_NEAR(found.mean, mean, 4 * std::sqrt(variance / kSampleRows)) << t;
     EXPECT_NEAR(found.variance, variance, 0.25 * variance) << t;
     EXPECT_EQ(found.kept, 1) << t;
   }
@@ -83,23 +83,23 @@ TEST(BootstrapSampler, BayesianFactorsArePowersOfExponentialNumbers) {
 }
 
 TEST(BootstrapSampler, BernoulliKeepsAShare) {
-  const std::vector<double> gradients(kRows, 1);
+  const std::vector<double> gradients(kSampleRows, 1);
   for (const double share : {0.66, 0.1}) {
     const Moments found =
         MomentsOf(Draw({.type = BootstrapType::kBernoulli, .subsample = share}, 0, gradients));
-    EXPECT_NEAR(found.kept, share, 4 * std::sqrt(share * (1 - share) / kRows));
+    EXPECT_NEAR(found.kept, share, 4 * std::sqrt(share * (1 - share) / kSampleRows));
     EXPECT_NEAR(found.mean, found.kept, 1e-9) << "factors are 0 and 1";
   }
 }
 
 TEST(BootstrapSampler, PoissonNumbersKeepAShare) {
-  const std::vector<double> gradients(kRows, 1);
+  const std::vector<double> gradients(kSampleRows, 1);
   for (const double share : {0.66, 0.1, 0.999}) {
     const double mean = -std::log(1 - share);
     const Moments found =
         MomentsOf(Draw({.type = BootstrapType::kPoisson, .subsample = share}, 0, gradients));
-    EXPECT_NEAR(found.kept, share, 4 * std::sqrt(share * (1 - share) / kRows));
-    EXPECT_NEAR(found.mean, mean, 4 * std::sqrt(mean / kRows));
+    EXPECT_NEAR(found.kept, share, 4 * std::sqrt(share * (1 - share) / kSampleRows));
+    EXPECT_NEAR(found.mean, mean, 4 * std::sqrt(mean / kSampleRows));
     EXPECT_NEAR(found.variance, mean, 0.1 * mean);
   }
 }
@@ -206,7 +206,7 @@ TEST(BootstrapSampler, FewRowsAreAllKept) {
     EXPECT_TRUE(BootstrapSampler({.type = type, .subsample = 0.9}, 1, 99).is_active());
     EXPECT_FALSE(BootstrapSampler({.type = type, .subsample = 1}, 1, 500).is_active());
   }
-  const std::vector<double> gradients(kRows, 1);
+  const std::vector<double> gradients(kSampleRows, 1);
   EXPECT_NEAR(MomentsOf(Draw({.type = BootstrapType::kBernoulli}, 0, gradients)).kept, 0.66, 0.01);
   EXPECT_NEAR(MomentsOf(Draw({.type = BootstrapType::kMvs}, 0, gradients)).kept, 0.8, 0.01);
 }
