@@ -64,6 +64,7 @@ Result<ObliviousRun> RunOurs(const std::string& folder, size_t depth) {
   parameters.border_count = kBorders;
   parameters.leaf_iterations = 1;
   parameters.boost_from_average = false;
+  parameters.sampling.type = BootstrapType::kNo;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
                 WorkPool::Start("tree", static_cast<int>(Cores()) - 1, ThreadWait::kSpinFirst));
   const TimeNs begin = RealClock().Now();

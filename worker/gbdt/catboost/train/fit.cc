@@ -60,7 +60,8 @@ class Fit {
         columns_(NumberColumns(*model, learn)),
         grower_({.is_cosine =
                      p_.score == ScoreFunction::kCosine || p_.score == ScoreFunction::kNewtonCosine,
-                 .l2 = l2_},
+                 .l2 = l2_,
+                 .levels_max = p_.depth},
                 pool) {
     if (p_.detector.has_value()) detector_.emplace(*p_.detector);
   }
@@ -153,7 +154,7 @@ class Fit {
 
   ObliviousTree Grow() {
     grower_.Begin(gradients_, weights_);
-    grower_.AddColumns(columns_.columns);
+    grower_.AddFixedColumns(columns_.columns);
     while (grower_.levels() < p_.depth) {
       const std::optional<GrowSplit> best = BestSplit(grower_.Score());
       if (!best.has_value() || !grower_.Split(*best)) break;

@@ -85,7 +85,7 @@ GrownObliviousTree GrowTree(ObliviousGrower& grower, const Rows& rows, size_t de
   grower.Begin(rows.gradients, rows.weights);
   const std::span<const GrowColumn> columns = rows.columns;
   const size_t first = columns.size() - 2;  // two columns come after the second level
-  grower.AddColumns(columns.first(first));
+  grower.AddFixedColumns(columns.first(first));
   while (grower.levels() < depth) {
     if (grower.levels() == 2) grower.AddColumns(columns.subspan(first));
     const LevelScores& scores = grower.Score();
@@ -163,6 +163,26 @@ TEST(LevelScores, GradientsMayChange) {
     if (column == 1) changed.SetGradients(rows.gradients, rows.weights);
   }
   EXPECT_EQ(changed.Score(), whole.Score());
+}
+
+// Fixed columns of another tree are not taken for those of the last one.
+TEST(LevelScores, FixedColumnsMayBeOthers) {
+  const std::unique_ptr<WorkPool> pool = Pool(1);
+  Rows rows = MakeRows(3, 500, 8, 1, Weights::kSame);
+  for (GrowColumn& column : rows.columns) column = {.bins = column.bins, .splits = 255};
+  const std::span<const GrowColumn> columns = rows.columns;
+  ObliviousGrower grower({.is_cosine = true, .l2 = 1}, *pool);
+  for (const auto& of_tree : {columns, columns.first(4), columns.last(4), columns}) {
+    ObliviousGrower other({.is_cosine = true, .l2 = 1}, *pool);
+    for (ObliviousGrower* const each : {&grower, &other}) {
+      each->Begin(rows.gradients, rows.weights);
+      each->AddFixedColumns(of_tree);
+    }
+    EXPECT_EQ(grower.Score(), other.Score());
+  }
+  grower.Begin(rows.gradients, rows.weights);
+  grower.AddColumns(columns.first(4));
+  EXPECT_EQ(grower.Score().size(), 4U);
 }
 
 // Rows enough for several pieces, and for sums that are carried over.

@@ -242,11 +242,17 @@ class ColumnBlock::Scorer {
   LargeArray<PackedSum> packed_;
 };
 
-void ColumnBlock::SetColumns(std::span<const GrowColumn> columns, WorkPool& pool) {
+void ColumnBlock::SetColumns(std::span<const GrowColumn> columns, bool are_fixed, WorkPool& pool) {
+  has_kept_ = false;
+  const auto is_same = [](const GrowColumn& a, const GrowColumn& b) {
+    return a.bins.data() == b.bins.data() && a.bins.size() == b.bins.size() &&
+           a.splits == b.splits && a.is_value == b.is_value;
+  };
+  if (are_fixed && are_fixed_ && std::ranges::equal(columns, columns_, is_same)) return;
+  are_fixed_ = are_fixed;
   columns_.assign(columns.begin(), columns.end());
   begins_ = {0};
   for (const GrowColumn& column : columns) begins_.push_back(begins_.back() + column.splits + 1);
-  has_kept_ = false;
   const size_t stride = std::bit_ceil(columns.size());
   const InterleaveFunction interleave = kInterleave[std::countr_zero(stride)];
   const size_t rows = columns[0].bins.size();

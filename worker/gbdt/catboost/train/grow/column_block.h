@@ -18,7 +18,8 @@ namespace strata {
 // By what splits are judged.
 struct ScoreRule {
   bool is_cosine = true;
-  double l2 = 0;  // added to the weights of a leaf; above 0
+  double l2 = 0;           // added to the weights of a leaf; above 0
+  size_t levels_max = 16;  // of a tree
 };
 
 // Any number of threads, each with blocks of its own.
@@ -26,8 +27,9 @@ class ColumnBlock {
  public:
   static constexpr size_t kColumnsMax = 16;
 
-  // Copies the bins, row by row. Up to kColumnsMax columns of the same rows.
-  void SetColumns(std::span<const GrowColumn> columns, WorkPool& pool);
+  // Copies the bins, row by row. Up to kColumnsMax columns of the same rows. If they are fixed, the
+  // copy of the last call is used where it was of the same columns.
+  void SetColumns(std::span<const GrowColumn> columns, bool are_fixed, WorkPool& pool);
 
   // Of each column the scores of its splits, were all leaves split by it; once a level. `keeps`:
   // there is memory for the histograms of all leaves, and the next level's come from them. Then
@@ -48,6 +50,7 @@ class ColumnBlock {
   LargeArray<uint8_t> bins_;       // row after row, a power of two of bytes each
   LargeArray<GradientSums> kept_;  // leaf after leaf, of each its outputs
   bool has_kept_ = false;
+  bool are_fixed_ = false;
 };
 
 }  // namespace strata

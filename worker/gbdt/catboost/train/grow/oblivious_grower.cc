@@ -34,7 +34,7 @@ void ObliviousGrower::Begin(std::span<const double> gradients, std::span<const d
 }
 
 // As many blocks as threads, where they are neither too wide nor too narrow then.
-void ObliviousGrower::AddColumns(std::span<const GrowColumn> columns) {
+void ObliviousGrower::AddBlocks(std::span<const GrowColumn> columns, bool are_fixed) {
   if (columns.empty()) return;
   const size_t of_thread = (columns.size() + pool_.threads() - 1) / pool_.threads();
   const size_t width = std::clamp(of_thread, kBlockColumnsMin, ColumnBlock::kColumnsMax);
@@ -46,7 +46,7 @@ void ObliviousGrower::AddColumns(std::span<const GrowColumn> columns) {
     Block& block = blocks_[blocks_used_++];
     block.first_column = columns_.size() + begin;
     block.columns = end - begin;
-    block.block.SetColumns(columns.subspan(begin, end - begin), pool_);
+    block.block.SetColumns(columns.subspan(begin, end - begin), are_fixed, pool_);
   }
   columns_.insert(columns_.end(), columns.begin(), columns.end());
 }
@@ -69,7 +69,9 @@ const LevelScores& ObliviousGrower::Score() {
   return scores_;
 }
 
+// For the next level, if there is one.
 bool ObliviousGrower::KeepsHistograms() const {
+  if (levels() + 1 >= rule_.levels_max) return false;
   size_t sums = 0;
   for (size_t i = 0; i < blocks_used_; ++i) sums += blocks_[i].block.histogram_size();
   return sums * rows_.outputs() * leaves_.leaves() <= kept_bytes_max_ / sizeof(GradientSums);

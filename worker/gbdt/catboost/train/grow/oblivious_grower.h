@@ -51,7 +51,10 @@ class ObliviousGrower {
   // weight, both times the row's own weight.
   void Begin(std::span<const double> gradients, std::span<const double> weights);
   // More columns, after those that are there. Their bins outlive the tree.
-  void AddColumns(std::span<const GrowColumn> columns);
+  void AddColumns(std::span<const GrowColumn> columns) { AddBlocks(columns, false); }
+  // Likewise, where bins stay as they are for all trees: they are copied once for trees that get
+  // the same columns first.
+  void AddFixedColumns(std::span<const GrowColumn> columns) { AddBlocks(columns, true); }
 
   // Replaces gradients and weights from the next level on. All its histograms are added up anew.
   void SetGradients(std::span<const double> gradients, std::span<const double> weights);
@@ -73,6 +76,7 @@ class ObliviousGrower {
     size_t columns = 0;
   };
 
+  void AddBlocks(std::span<const GrowColumn> columns, bool are_fixed);
   bool KeepsHistograms() const;
 
   const ScoreRule rule_;

@@ -1,44 +1,29 @@
 #include "worker/gbdt/catboost/train/grow/split_scores.h"
 
-#include <cmath>
 #include <cstdint>
+
+#include "kernels/core/wide_vectors.h"
+#include "kernels/tree/oblivious/split_score.h"
 
 namespace strata {
 namespace {
 
-// Of each split the sums of one side.
-struct SideSums {
+// Of each split one side: of borders the lower bins, of a value its rows.
+struct Sides {
   std::array<int64_t, kSplitsMax> gradient;
-  std::array<int64_t, kSplitsMax> weight;
+  std::array<int64_t, kSplitsMax> hessian;
 };
 
-// The side whose bins a border is not below, or whose rows have a value; returns all rows' sums.
-GradientSums SumSides(const GradientSums* bins, size_t splits, bool is_value, SideSums* side) {
+// Returns both sides together, which are the same for all splits.
+GradientSums SumSides(const GradientSums* bins, size_t splits, bool is_value, Sides* sides) {
   GradientSums all = bins[0];
   for (size_t split = 0; split < splits; ++split) {
-    const GradientSums sums = is_value ? bins[split + 1] : all;
-    side->gradient[split] = sums.gradient;
-    side->weight[split] = sums.hessian;
+    const GradientSums& side = is_value ? bins[split + 1] : all;
+    sides->gradient[split] = side.gradient;
+    sides->hessian[split] = side.hessian;
     all += bins[split + 1];
   }
   return all;
-}
-
-// Adds the same rows' two sides for each split.
-void AddSides(const SideSums& side, const GradientSums& all, size_t splits,
-              const GradientUnits& units, double l2, double* gain, double* norm) {
-  for (size_t split = 0; split < splits; ++split) {
-    const double g = ToDoubleByHalves(side.gradient[split]) * units.gradient;
-    const double w = ToDoubleByHalves(side.weight[split]) * units.hessian;
-    const double other_g = ToDoubleByHalves(all.gradient - side.gradient[split]) * units.gradient;
-    const double other_w = ToDoubleByHalves(all.hessian - side.weight[split]) * units.hessian;
-    const double quotient = g / (w + l2);
-    const double other_quotient = other_g / (other_w + l2);
-    const double value = w > 0 ? quotient : 0;
-    const double other = other_w > 0 ? other_quotient : 0;
-    gain[split] += value * g + other * other_g;
-    norm[split] += value * value * w + other * other * other_w;
-  }
 }
 
 }  // namespace
@@ -52,10 +37,15 @@ void SplitScores::Add(std::span<const GradientSums* const> leaves, size_t splits
                       const GradientUnits& units, double l2) {
   SplitScores sum;
   sum.Clear();
-  SideSums side;
+  Sides sides;
   for (const GradientSums* const bins : leaves) {
-    const GradientSums all = SumSides(bins, splits, is_value, &side);
-    AddSides(side, all, splits, units, l2, sum.gain.data(), sum.norm.data());
+    const GradientSums all = SumSides(bins, splits, is_value, &sides);
+    WithWideVectors([&, all] {
+      for (size_t split = 0; split < splits; ++split) {
+        AddSides({sides.gradient[split], sides.hessian[split]}, all, units, l2, &sum.gain[split],
+                 &sum.norm[split]);
+      }
+    });
   }
   for (size_t split = 0; split < splits; ++split) {
     gain[split] += sum.gain[split];
@@ -65,7 +55,7 @@ void SplitScores::Add(std::span<const GradientSums* const> leaves, size_t splits
 
 void SplitScores::Finish(bool is_cosine, std::span<double> scores) const {
   for (size_t split = 0; split < scores.size(); ++split) {
-    scores[split] = is_cosine ? gain[split] / std::sqrt(1e-100 + norm[split]) : gain[split];
+    scores[split] = SplitScore(gain[split], norm[split], is_cosine);
   }
 }
 
