@@ -37,6 +37,18 @@ CASES = {
                              leaf_estimation_method="Gradient"),
     "cross_entropy": dict(loss_function="CrossEntropy", iterations=60, feature_border_type="Median",
                           border_count=40, l2_leaf_reg=0.3),
+    "mae_weights": dict(loss_function="MAE", iterations=60, depth=4),
+    "quantile": dict(loss_function="Quantile:alpha=0.8;delta=0.0001", iterations=60, border_count=60),
+    "quantile_gradient_weights": dict(loss_function="Quantile:alpha=0.2", iterations=40,
+                                      leaf_estimation_method="Gradient",
+                                      leaf_estimation_iterations=3),
+    "mape_weights": dict(loss_function="MAPE", iterations=40, depth=5),
+    "poisson_weights": dict(loss_function="Poisson", iterations=40, leaf_estimation_iterations=5,
+                            leaf_estimation_backtracking="No"),
+    "tweedie": dict(loss_function="Tweedie:variance_power=1.6", iterations=60),
+    "huber_weights": dict(loss_function="Huber:delta=0.6", iterations=60, depth=4),
+    "expectile": dict(loss_function="Expectile:alpha=0.7", iterations=210, depth=3,
+                      leaf_estimation_backtracking="No"),
     "wide": dict(loss_function="Logloss", iterations=30, depth=5, feature_border_type="Uniform",
                  leaf_estimation_backtracking="No"),
 }
@@ -49,6 +61,46 @@ def make_rows(rng, count, columns):
     score = numbers[:, 0] * numbers[:, 3] + numpy.nan_to_num(numbers[:, 2], nan=1.0)
     score += 0.5 * (numbers[:, 1] > 1) + 0.5 * rng.standard_normal(count)
     return numbers, score
+
+
+def name_and_number(loss):
+    name, _, parameter = loss.partition(":")
+    return name, float(parameter.partition("=")[2].partition(";")[0] or 0.5)
+
+
+def gradients_of(loss, labels, raw):
+    """Of minus the loss by the raw values; their scale does not matter."""
+    name, number = name_and_number(loss)
+    error = labels - raw
+    if name in ("Logloss", "CrossEntropy"):
+        return labels - 1 / (1 + numpy.exp(-raw))
+    if name in ("MAE", "Quantile"):
+        delta = 1e-4 if "delta" in loss else 1e-6
+        return numpy.where(abs(error) < delta, 0, numpy.where(error > 0, number, number - 1))
+    if name == "MAPE":
+        return numpy.sign(error) / numpy.maximum(1, abs(labels))
+    if name == "Poisson":
+        return labels - numpy.exp(raw)
+    if name == "Tweedie":
+        return labels * numpy.exp((1 - number) * raw) - numpy.exp((2 - number) * raw)
+    if name == "Huber":
+        return numpy.clip(error, -number, number)
+    if name == "Expectile":
+        return numpy.where(error > 0, number, 1 - number) * error
+    return error
+
+
+def labels_of(loss, score):
+    """Labels as the loss wants them."""
+    name, _ = name_and_number(loss)
+    chance = (1 / (1 + numpy.exp(-score))).round(3).astype(numpy.float32)
+    if name == "Logloss":
+        return (chance > 0.5).astype(int)
+    if name == "CrossEntropy":
+        return chance
+    if name in ("Poisson", "Tweedie"):
+        return numpy.maximum(0, numpy.floor(2 * score)).astype(numpy.float32)
+    return score.astype(numpy.float32)
 
 
 def scores(case, rows, weights, gradients, splits, candidates):
@@ -87,7 +139,7 @@ def compare(case, rows, labels, weights, ours, theirs):
     for t, (a, b) in enumerate(zip(ours["oblivious_trees"], theirs["oblivious_trees"])):
         found, expected = splits_of(a), splits_of(b)
         if found != expected:
-            gradients = labels - (raw if case["loss_function"] == "RMSE" else 1 / (1 + numpy.exp(-raw)))
+            gradients = gradients_of(case["loss_function"], labels, raw)
             level = next(k for k in range(max(len(found), len(expected)))
                          if found[k:k + 1] != expected[k:k + 1])
             if sorted(found) == sorted(expected):
@@ -111,11 +163,7 @@ def compare(case, rows, labels, weights, ours, theirs):
 
 def check(worker, name, case, rng, folder):
     rows, score = make_rows(rng, 1200, 24 if name == "wide" else 7)
-    labels = score.astype(numpy.float32)
-    if case["loss_function"] != "RMSE":
-        labels = (1 / (1 + numpy.exp(-score))).round(3).astype(numpy.float32)
-        if case["loss_function"] == "Logloss":
-            labels = (labels > 0.5).astype(int)
+    labels = labels_of(case["loss_function"], score)
     weights = rng.choice([0.3, 1, 2], len(rows)) if "weights" in name else numpy.ones(len(rows))
     weights = weights.astype(numpy.float32)
     text = "\n".join("\t".join(str(v) for v in (label, weight, *row))
@@ -139,7 +187,7 @@ def check(worker, name, case, rng, folder):
     same, wrong = compare(params, rows, labels.astype(float), weights.astype(float), ours, theirs)
     loaded = catboost.CatBoost().load_model(str(folder / "ours.json"), format="json")
     apart = numpy.abs(loaded.predict(pool) - model.predict(pool)).max()
-    print(f"{name:18s} {same} of {params['iterations']} trees are the same, predictions differ by "
+    print(f"{name:25s} {same} of {params['iterations']} trees are the same, predictions differ by "
           f"{apart:.1e} {wrong}")
     return not wrong
 

@@ -12,6 +12,7 @@
 #include "base/human_text.h"
 #include "worker/gbdt/model/json_at.h"
 #include "worker/tasks/catboost/detector_options.h"
+#include "worker/tasks/catboost/fit_loss_options.h"
 #include "worker/tasks/catboost/pool_settings.h"
 #include "worker/tasks/catboost/sampling_options.h"
 
@@ -48,11 +49,11 @@ constexpr Setting kFitSettings[] = {
      .min = -1,
      .max = 1024},
     {.key = "loss_function",
-     .type = SettingType::kChoice,
      .default_value = "RMSE",
-     .help = "What is minimised, and measured after each round. Labels of Logloss are 0 and 1, "
-             "those of CrossEntropy are probabilities.",
-     .choices = "RMSE|Logloss|CrossEntropy"},
+     .help = "What is minimised, and measured after each round: RMSE, MAE, MAPE, Poisson, "
+             "Quantile:alpha=0.5;delta=0.000001, Expectile:alpha=A, Huber:delta=D, "
+             "Tweedie:variance_power=P, Logloss (labels 0 and 1) or CrossEntropy (labels are "
+             "probabilities). Quantile alone does without its parameters."},
     {.key = "iterations",
      .type = SettingType::kInt,
      .default_value = "1000",
@@ -88,14 +89,17 @@ constexpr Setting kFitSettings[] = {
      .choices = "Cosine|L2|NewtonCosine|NewtonL2"},
     {.key = "leaf_estimation_method",
      .type = SettingType::kChoice,
-     .default_value = "Newton",
-     .help = "How the values of leaves are found.",
-     .choices = "Newton|Gradient"},
+     .default_value = "",
+     .help = "How the values of leaves are found. Exact, which is a quantile, is for MAE, Quantile "
+             "and MAPE; they have no Newton. Without it they take Exact, and the others Newton.",
+     .choices = "Newton|Gradient|Exact"},
     {.key = "leaf_estimation_iterations",
      .type = SettingType::kInt,
      .default_value = "",
-     .help = "Steps that make the value of a leaf. Without it RMSE takes 1, and the others 10 with "
-             "Newton and 40 with Gradient, but 1 with fewer than 200 iterations and 20 features.",
+     .help =
+         "Steps that make the value of a leaf. Without it Logloss and CrossEntropy take 10 with "
+         "Newton and 40 with Gradient, Expectile 5 and 10, Poisson 10 and 1, and the others 1. "
+         "With fewer than 200 iterations and 20 features it is 1.",
      .min = 1,
      .max = 10000},
     {.key = "leaf_estimation_backtracking",
@@ -106,7 +110,8 @@ constexpr Setting kFitSettings[] = {
     {.key = "boost_from_average",
      .type = SettingType::kBool,
      .default_value = "true",
-     .help = "Training begins with the labels' mean. Only RMSE may, and does without it."},
+     .help = "Training begins with the best constant. Without it RMSE, MAE, Quantile and MAPE do, "
+             "and Logloss and CrossEntropy do not. The others cannot."},
     {.key = "use_best_model",
      .type = SettingType::kBool,
      .default_value = "true",
@@ -390,10 +395,6 @@ class FitReader {
 
   Result<FitParameters> Parameters() const {
     FitParameters p;
-    const std::string& loss = settings_.Text("loss_function");
-    p.loss = loss == "RMSE"      ? FitLoss::kRmse
-             : loss == "Logloss" ? FitLoss::kLogloss
-                                 : FitLoss::kCrossEntropy;
     p.iterations = static_cast<size_t>(settings_.Int("iterations"));
     STRATA_ASSIGN(p.learning_rate, LearningRate());
     p.depth = static_cast<size_t>(settings_.Int("depth"));
@@ -403,13 +404,9 @@ class FitReader {
               : score == "L2"           ? ScoreFunction::kL2
               : score == "NewtonCosine" ? ScoreFunction::kNewtonCosine
                                         : ScoreFunction::kNewtonL2;
-    p.leaf_method = settings_.Text("leaf_estimation_method") == "Newton" ? LeafMethod::kNewton
-                                                                         : LeafMethod::kGradient;
-    if (settings_.IsSet("leaf_estimation_iterations")) {
-      p.leaf_iterations = static_cast<size_t>(settings_.Int("leaf_estimation_iterations"));
-    }
+    STRATA_TRY(SetLossParameters(settings_, &p));
     p.backtracking = settings_.Text("leaf_estimation_backtracking") == "AnyImprovement";
-    STRATA_TRY(SetStartAndEnd(&p));
+    STRATA_TRY(SetEnd(&p));
     STRATA_ASSIGN(p.sampling, ReadSampling(settings_));
     p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
     const std::string& borders = settings_.Text("feature_border_type");
@@ -423,13 +420,7 @@ class FitReader {
     return p;
   }
 
-  Status SetStartAndEnd(FitParameters* p) const {
-    const bool is_rmse = p->loss == FitLoss::kRmse;
-    p->boost_from_average = is_rmse && settings_.Bool("boost_from_average");
-    if (!is_rmse && settings_.IsSet("boost_from_average") && settings_.Bool("boost_from_average")) {
-      return Invalid(fmt::format("{}: boost_from_average = true is not there yet for {}: remove it",
-                                 settings_.Origin("boost_from_average"), FitLossName(p->loss)));
-    }
+  Status SetEnd(FitParameters* p) const {
     const bool has_test = !settings_.Text("test_set").empty();
     p->use_best_model = has_test && settings_.Bool("use_best_model");
     STRATA_ASSIGN(p->detector, ReadDetector(settings_, has_test));

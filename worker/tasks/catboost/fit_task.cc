@@ -17,11 +17,10 @@
 namespace strata {
 namespace {
 
-std::vector<Evaluation> EvaluationsOf(FitLoss loss, const FitLosses& losses) {
-  std::vector<Evaluation> all = {
-      {"training", {{.name = FitLossName(loss), .value = losses.learn}}}};
+std::vector<Evaluation> EvaluationsOf(const LossSpec& loss, const FitLosses& losses) {
+  std::vector<Evaluation> all = {{"training", {{.name = LossText(loss), .value = losses.learn}}}};
   if (losses.test.has_value()) {
-    all.push_back({"test", {{.name = FitLossName(loss), .value = *losses.test}}});
+    all.push_back({"test", {{.name = LossText(loss), .value = *losses.test}}});
   }
   return all;
 }

@@ -169,6 +169,25 @@ def main():
     # The learning rate is CatBoost's choice.
     make(columns, "chosen_rate", "binary", loss_function="Logloss", test=True, depth=2, iterations=3,
          learning_rate=None)
+    # Losses with leaves that are quantiles.
+    make(columns, "mae", "real", loss_function="MAE", weight=True, test=True)
+    make(columns, "mae_gradient", "real", loss_function="MAE", leaf_estimation_method="Gradient",
+         leaf_estimation_iterations=3, boost_from_average=False)
+    make(columns, "quantile", "real", loss_function="Quantile:alpha=0.3;delta=0.001", test=True)
+    make(columns, "quantile_gradient", "real", loss_function="Quantile:alpha=0.85", weight=True,
+         leaf_estimation_method="Gradient", test=True)
+    make(columns, "mape", "real", loss_function="MAPE", weight=True, test=True, learning_rate=0.8)
+    make(columns, "mape_gradient", "real", loss_function="MAPE", leaf_estimation_method="Gradient")
+    # The other losses of one number.
+    make(columns, "poisson", "probability", loss_function="Poisson", leaf_estimation_iterations=6,
+         weight=True, test=True)
+    make(columns, "tweedie", "probability", loss_function="Tweedie:variance_power=1.3", test=True)
+    make(columns, "huber", "real", loss_function="Huber:delta=0.4", weight=True, test=True)
+    make(columns, "expectile", "real", loss_function="Expectile:alpha=0.2", test=True,
+         leaf_estimation_iterations=5)
+    make(columns, "expectile_gradient", "real", loss_function="Expectile:alpha=0.8",
+         leaf_estimation_method="Gradient", leaf_estimation_iterations=3, weight=True)
+    make(columns, "average", "binary", loss_function="Logloss", boost_from_average=True, weight=True)
     make_borders()
     make_detectors()
 

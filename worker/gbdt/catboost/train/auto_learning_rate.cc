@@ -14,6 +14,9 @@ struct RateLine {
   double iterations = 0;
 };
 
+constexpr RateLine kLoglossAverageBest = {
+    .rows = 0.246, .rows_start = -5.127, .iterations = -0.451};
+constexpr RateLine kLoglossAverageAll = {.rows = 0.408, .rows_start = -7.299, .iterations = -0.928};
 constexpr RateLine kLoglossBest = {.rows = 0.247, .rows_start = -5.158, .iterations = -0.435};
 constexpr RateLine kLoglossAll = {.rows = 0.427, .rows_start = -7.525, .iterations = -0.917};
 constexpr RateLine kRmseAverageBest = {.rows = 0.157, .rows_start = -4.062, .iterations = -0.61};
@@ -22,7 +25,10 @@ constexpr RateLine kRmseBest = {.rows = 0.189, .rows_start = -4.383, .iterations
 constexpr RateLine kRmseAll = {.rows = 0.178, .rows_start = -4.473, .iterations = -0.76};
 
 const RateLine& LineOf(const FitParameters& p) {
-  if (p.loss == FitLoss::kLogloss) return p.use_best_model ? kLoglossBest : kLoglossAll;
+  if (p.loss.type == FitLoss::kLogloss) {
+    if (p.boost_from_average) return p.use_best_model ? kLoglossAverageBest : kLoglossAverageAll;
+    return p.use_best_model ? kLoglossBest : kLoglossAll;
+  }
   if (p.boost_from_average) return p.use_best_model ? kRmseAverageBest : kRmseAverageAll;
   return p.use_best_model ? kRmseBest : kRmseAll;
 }
@@ -30,7 +36,8 @@ const RateLine& LineOf(const FitParameters& p) {
 }  // namespace
 
 double AutoLearningRate(const FitParameters& parameters, size_t rows) {
-  if (parameters.loss == FitLoss::kCrossEntropy) return kDefaultLearningRate;
+  const FitLoss loss = parameters.loss.type;
+  if (loss != FitLoss::kRmse && loss != FitLoss::kLogloss) return kDefaultLearningRate;
   const RateLine& line = LineOf(parameters);
   const double of_rows =
       std::exp(line.rows * std::log(static_cast<double>(rows)) + line.rows_start);

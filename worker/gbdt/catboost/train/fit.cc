@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <utility>
@@ -13,8 +12,10 @@
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
+#include "worker/gbdt/catboost/train/model_info.h"
 #include "worker/gbdt/catboost/train/oblivious_tree.h"
 #include "worker/gbdt/catboost/train/overfitting_detector.h"
+#include "worker/gbdt/catboost/train/start_value.h"
 #include "worker/gbdt/catboost/train/tree_columns.h"
 
 namespace strata {
@@ -23,23 +24,10 @@ namespace {
 // CatBoost's own choice: short trainings of few features make one iteration of a leaf.
 size_t LeafIterations(const FitParameters& p, size_t features) {
   if (p.leaf_iterations.has_value()) return *p.leaf_iterations;
-  if (p.loss == FitLoss::kRmse || (p.iterations < 200 && features < 20)) return 1;
-  return p.leaf_method == LeafMethod::kNewton ? 10 : 40;
-}
-
-double SumOf(const std::vector<float>& numbers) {
-  double sum = 0;
-  for (const float number : numbers) sum += number;
-  return sum;
-}
-
-// Rounded to float, as CatBoost rounds it.
-double Average(const FitRows& rows) {
-  double sum = 0;
-  for (size_t row = 0; row < rows.rows(); ++row) {
-    sum += double{rows.labels[row]} * double{rows.weights[row]};
-  }
-  return static_cast<float>(sum / SumOf(rows.weights));
+  if (p.iterations < 200 && features < 20) return 1;
+  const LossFacts& facts = FactsOf(p.loss.type);
+  if (p.leaf_method == LeafMethod::kNewton) return facts.newton_iterations;
+  return p.leaf_method == LeafMethod::kGradient ? facts.gradient_iterations : 1;
 }
 
 class Fit {
@@ -52,7 +40,7 @@ class Fit {
         pool_(pool),
         model_(*model),
         bins_(*model),
-        l2_((p_.l2_leaf_reg > 0 ? p_.l2_leaf_reg : 1e-20) * SumOf(learn.weights) /
+        l2_((p_.l2_leaf_reg > 0 ? p_.l2_leaf_reg : 1e-20) * learn.weight_sum /
             static_cast<double>(learn.rows())),
         leaf_iterations_(LeafIterations(parameters, model->numbers.size())),
         learning_rate_(p_.learning_rate.value_or(AutoLearningRate(p_, learn.rows()))),
@@ -67,7 +55,7 @@ class Fit {
   }
 
   Result<FitResult> Run(const FitRound& round) {
-    Begin();
+    STRATA_TRY(Begin());
     FitResult result = {
         .learning_rate = learning_rate_, .losses = {}, .best = {}, .stop_reason = {}};
     FitLosses best;
@@ -96,25 +84,20 @@ class Fit {
   }
 
  private:
-  void Begin() {
-    model_.bias = {p_.boost_from_average ? Average(learn_) : 0};
-    model_.loss = FitLossName(p_.loss);
-    nlohmann::json info;
-    info["params"]["loss_function"] = {{"type", model_.loss}, {"params", nlohmann::json::object()}};
-    if (p_.loss != FitLoss::kRmse) {
-      auto names = nlohmann::json::array();
-      if (p_.loss == FitLoss::kLogloss) names = {0, 1};
-      info["class_params"] = {{"class_label_type", "Integer"},
-                              {"class_names", std::move(names)},
-                              {"class_to_label", {0, 1}},
-                              {"classes_count", 0}};
-      model_.class_labels = {"0", "1"};
+  Status Begin() {
+    const double start = StartValue(p_, learn_);
+    if (!std::isfinite(start)) {
+      return Invalid(fmt::format(
+          "boost_from_average: {} begins at {}: expected labels that are not all 0 or all 1",
+          LossText(p_.loss), start));
     }
-    model_.info = info.dump();
-    learn_raw_.assign(learn_.rows(), model_.bias[0]);
-    if (test_ != nullptr) test_raw_.assign(test_->rows(), model_.bias[0]);
+    model_.bias = {start};
+    DescribeModel(p_.loss, &model_);
+    learn_raw_.assign(learn_.rows(), start);
+    if (test_ != nullptr) test_raw_.assign(test_->rows(), start);
     gradients_.resize(learn_.rows());
     weights_.resize(learn_.rows());
+    return {};
   }
 
   Status AddTree() {
@@ -209,18 +192,6 @@ class Fit {
 };
 
 }  // namespace
-
-const char* FitLossName(FitLoss loss) {
-  switch (loss) {
-    case FitLoss::kRmse:
-      return "RMSE";
-    case FitLoss::kLogloss:
-      return "Logloss";
-    case FitLoss::kCrossEntropy:
-      return "CrossEntropy";
-  }
-  return "";
-}
 
 Result<FitResult> FitTrees(const FitParameters& parameters, const FitRows& learn,
                            const FitRows* test, WorkPool& pool, const FitRound& round,

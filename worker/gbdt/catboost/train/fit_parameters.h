@@ -7,18 +7,13 @@
 
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/border_selection.h"
+#include "worker/gbdt/catboost/train/loss_spec.h"
 #include "worker/gbdt/catboost/train/overfitting_detector.h"
 
 namespace strata {
 
-enum class FitLoss : uint8_t { kRmse, kLogloss, kCrossEntropy };
-
-const char* FitLossName(FitLoss loss);  // "RMSE"
-
 // By what a split is judged. The Newton ones weigh rows by their second derivatives.
 enum class ScoreFunction : uint8_t { kCosine, kL2, kNewtonCosine, kNewtonL2 };
-
-enum class LeafMethod : uint8_t { kNewton, kGradient };
 
 // What a missing value is: below all others, above all others, or an error.
 enum class NanMode : uint8_t { kMin, kMax, kForbidden };
@@ -27,15 +22,15 @@ enum class NanMode : uint8_t { kMin, kMax, kForbidden };
 inline constexpr double kDefaultLearningRate = 0.03F;
 
 struct FitParameters {
-  FitLoss loss = FitLoss::kRmse;
+  LossSpec loss;
   size_t iterations = 1000;
   std::optional<double> learning_rate;  // nothing: AutoLearningRate
   size_t depth = 6;                     // splits of a tree: up to 16
   double l2_leaf_reg = 3;               // times the mean weight of a row
   ScoreFunction score = ScoreFunction::kCosine;
-  LeafMethod leaf_method = LeafMethod::kNewton;
-  std::optional<size_t> leaf_iterations;  // nothing: CatBoost's choice
-  bool backtracking = true;               // steps of leaves are halved until the loss falls
+  LeafMethod leaf_method = LeafMethod::kNewton;  // one that the loss has
+  std::optional<size_t> leaf_iterations;         // nothing: CatBoost's choice
+  bool backtracking = true;                      // steps of leaves are halved until the loss falls
   bool boost_from_average = true;
   bool use_best_model = false;  // the trees after the best loss of the test rows are left out
   std::optional<DetectorParameters> detector;  // nothing: all iterations are run

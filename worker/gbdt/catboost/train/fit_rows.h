@@ -13,6 +13,7 @@ struct FitRows {
   std::vector<uint8_t> bins;  // column after column of a model's SplitBins
   std::vector<float> labels;
   std::vector<float> weights;
+  double weight_sum = 0;  // SumOfWeights(weights)
 
   size_t rows() const { return labels.size(); }
   std::span<const uint8_t> Column(size_t column) const {
@@ -26,6 +27,20 @@ inline size_t FitPiece(size_t rows) {
   constexpr size_t kPiecesMax = 64;
   constexpr size_t kRowsMin = 8192;
   return std::max(kRowsMin, (rows + kPiecesMax - 1) / kPiecesMax);
+}
+
+// The sum in the order in which pieces of rows are added up.
+inline double SumOfWeights(std::span<const float> weights) {
+  const size_t piece = FitPiece(weights.size());
+  double sum = 0;
+  for (size_t begin = 0; begin < weights.size(); begin += piece) {
+    double of_piece = 0;
+    for (const float weight : weights.subspan(begin, std::min(piece, weights.size() - begin))) {
+      of_piece += weight;
+    }
+    sum += of_piece;
+  }
+  return sum;
 }
 
 }  // namespace strata

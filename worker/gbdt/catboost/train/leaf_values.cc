@@ -1,8 +1,10 @@
 #include "worker/gbdt/catboost/train/leaf_values.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
+#include "worker/gbdt/catboost/train/exact_leaves.h"
 #include "worker/gbdt/catboost/train/fit_losses.h"
 
 namespace strata {
@@ -117,22 +119,19 @@ class LeafSteps {
 
 }  // namespace
 
-double MeanLoss(FitLoss loss, const FitRows& rows, std::span<const double> raw, WorkPool& pool) {
-  return WithFitLoss(loss, [&](auto of) {
-    const double sum = SumPieces(rows.rows(), pool, [&](size_t begin, size_t end) {
+double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const double> raw,
+                WorkPool& pool) {
+  const double sum = WithFitLoss(loss, [&](auto of) {
+    return SumPieces(rows.rows(), pool, [&](size_t begin, size_t end) {
       double of_piece = 0;
       for (size_t row = begin; row < end; ++row) {
         of_piece += rows.weights[row] * of.Value(raw[row], rows.labels[row]);
       }
       return of_piece;
     });
-    const double weight = SumPieces(rows.rows(), pool, [&](size_t begin, size_t end) {
-      double of_piece = 0;
-      for (size_t row = begin; row < end; ++row) of_piece += rows.weights[row];
-      return of_piece;
-    });
-    return of.Total(sum / weight);
   });
+  const double mean = sum / rows.weight_sum;
+  return loss.type == FitLoss::kRmse ? std::sqrt(mean) : mean;
 }
 
 void DeriveRows(const FitParameters& parameters, const FitRows& rows, std::span<const double> raw,
@@ -162,6 +161,9 @@ std::vector<double> LeafWeights(const FitRows& rows, const ObliviousTree& tree, 
 std::vector<double> LeafValues(const FitParameters& parameters, size_t iterations, double l2,
                                const FitRows& rows, const ObliviousTree& tree,
                                std::span<const double> raw, WorkPool& pool) {
+  if (parameters.leaf_method == LeafMethod::kExact) {
+    return ExactValues(parameters.loss, rows, tree, raw, pool);
+  }
   return LeafSteps(parameters, l2, rows, tree, raw, pool).Run(iterations);
 }
 

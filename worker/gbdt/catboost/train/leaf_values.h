@@ -12,7 +12,8 @@
 namespace strata {
 
 // The weighted mean of the rows' losses, or for RMSE its root.
-double MeanLoss(FitLoss loss, const FitRows& rows, std::span<const double> raw, WorkPool& pool);
+double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const double> raw,
+                WorkPool& pool);
 
 // Of each row the first derivative of minus the loss, and in `weights` its weight or, of Newton
 // scores, minus the second derivative; both times the row's weight.
@@ -23,7 +24,7 @@ void DeriveRows(const FitParameters& parameters, const FitRows& rows, std::span<
 std::vector<double> LeafWeights(const FitRows& rows, const ObliviousTree& tree, WorkPool& pool);
 
 // Of each leaf the step from the rows' raw values, before the learning rate. It is made of so many
-// iterations of Gradient or Newton, whose steps are halved until the loss falls where there are
+// iterations of the leaf method, whose steps are halved until the loss falls where there are
 // several and the parameters say so. A halving uses up an iteration. `l2` is added to the weights.
 std::vector<double> LeafValues(const FitParameters& parameters, size_t iterations, double l2,
                                const FitRows& rows, const ObliviousTree& tree,

@@ -57,11 +57,13 @@ Result<LearnColumns> FindLearnColumns(const std::vector<PoolColumn>& columns,
 
 // What a label of the loss must be; null: this one fits.
 const char* LabelFault(FitLoss loss, float label) {
+  if (!std::isfinite(label)) return "a finite number";
   if (loss == FitLoss::kLogloss && label != 0 && label != 1) return "0 or 1, as Logloss has them";
   if (loss == FitLoss::kCrossEntropy && !(label >= 0 && label <= 1)) {
     return "a probability from 0 to 1, as CrossEntropy has them";
   }
-  return std::isfinite(label) ? nullptr : "a finite number";
+  const bool is_count = loss == FitLoss::kPoisson || loss == FitLoss::kTweedie;
+  return is_count && label < 0 ? "0 or above, as Poisson and Tweedie have them" : nullptr;
 }
 
 class Reading {
@@ -105,7 +107,8 @@ class Reading {
     const std::string_view label = fields->fields[columns_.label];
     float& value = rows_.labels[before + row];
     const bool is_number = ReadPoolNumber(label, &value);
-    if (const char* expected = is_number ? LabelFault(reader_.parameters.loss, value) : "a number")
+    if (const char* expected =
+            is_number ? LabelFault(reader_.parameters.loss.type, value) : "a number")
       return Invalid(fmt::format("column {}: expected a label that is {}, found '{}'",
                                  columns_.label, expected, ShownBytes(label)));
     STRATA_TRY(ReadWeight(fields->fields, &rows_.weights[before + row]));

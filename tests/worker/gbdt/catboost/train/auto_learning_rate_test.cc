@@ -23,6 +23,10 @@ TEST(AutoLearningRate, IsThatOfCatBoost) {
            ChosenRate{FitLoss::kLogloss, false, false, 300, 40, 0.117917F},
            ChosenRate{FitLoss::kLogloss, false, false, 2000, 7, 0.5F},
            ChosenRate{FitLoss::kLogloss, false, false, 30, 500, 0.004352F},
+           ChosenRate{FitLoss::kLogloss, true, true, 300, 40, 0.10309F},
+           ChosenRate{FitLoss::kLogloss, true, true, 300, 500, 0.033F},
+           ChosenRate{FitLoss::kLogloss, false, true, 300, 40, 0.137416F},
+           ChosenRate{FitLoss::kLogloss, false, true, 300, 500, 0.013186F},
            ChosenRate{FitLoss::kRmse, true, true, 300, 40, 0.300294F},
            ChosenRate{FitLoss::kRmse, true, true, 30, 500, 0.044816F},
            ChosenRate{FitLoss::kRmse, false, true, 300, 40, 0.463543F},
@@ -32,6 +36,7 @@ TEST(AutoLearningRate, IsThatOfCatBoost) {
            ChosenRate{FitLoss::kRmse, false, false, 300, 40, 0.363716F},
            ChosenRate{FitLoss::kRmse, false, false, 30, 500, 0.035409F},
            ChosenRate{FitLoss::kCrossEntropy, false, false, 30, 10, 0.03F},
+           ChosenRate{FitLoss::kMae, false, true, 30, 10, 0.03F},
        }) {
     FitParameters p;
     p.loss = chosen.loss;

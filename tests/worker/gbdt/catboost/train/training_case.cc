@@ -36,9 +36,31 @@ void ExpectNear(const nlohmann::json& found, const nlohmann::json& expected,
 }  // namespace
 
 std::vector<std::string> GoldenTrainings() {
-  return {"best",    "chosen_rate",  "cross_entropy", "gradient",  "halved",
-          "logloss", "newton",       "not_halved",    "quantiles", "redundant",
-          "rmse",    "rmse_weights", "uniform"};
+  return {"average",
+          "best",
+          "chosen_rate",
+          "cross_entropy",
+          "expectile",
+          "expectile_gradient",
+          "gradient",
+          "halved",
+          "huber",
+          "logloss",
+          "mae",
+          "mae_gradient",
+          "mape",
+          "mape_gradient",
+          "newton",
+          "not_halved",
+          "poisson",
+          "quantile",
+          "quantile_gradient",
+          "quantiles",
+          "redundant",
+          "rmse",
+          "rmse_weights",
+          "tweedie",
+          "uniform"};
 }
 
 TrainingCase GoldenTraining(const std::string& name) {

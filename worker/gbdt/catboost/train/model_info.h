@@ -1,0 +1,13 @@
+// What CatBoost reads of a trained model besides its trees.
+#pragma once
+
+#include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/train/loss_spec.h"
+
+namespace strata {
+
+// Sets the model's loss, its classes and model_info, which holds both as CatBoost's files have
+// them.
+void DescribeModel(const LossSpec& loss, CatBoostModel* model);
+
+}  // namespace strata

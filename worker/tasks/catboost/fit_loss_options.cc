@@ -1,0 +1,65 @@
+#include "worker/tasks/catboost/fit_loss_options.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace strata {
+namespace {
+
+LeafMethod LeafMethodOf(const std::string& name) {
+  if (name == "Newton") return LeafMethod::kNewton;
+  return name == "Gradient" ? LeafMethod::kGradient : LeafMethod::kExact;
+}
+
+Status SetLeafMethod(const Settings& settings, FitParameters* p) {
+  const LossFacts& facts = FactsOf(p->loss.type);
+  p->leaf_method = facts.leaf_method;
+  if (settings.IsSet("leaf_estimation_method")) {
+    p->leaf_method = LeafMethodOf(settings.Text("leaf_estimation_method"));
+  }
+  const bool has_newton = facts.newton_iterations > 0;
+  if (p->leaf_method == (has_newton ? LeafMethod::kExact : LeafMethod::kNewton)) {
+    return Invalid(fmt::format(
+        "{}: leaf_estimation_method = {} is not for {}: expected Gradient or "
+        "{}",
+        settings.Origin("leaf_estimation_method"), settings.Text("leaf_estimation_method"),
+        facts.name, has_newton ? "Newton" : "Exact"));
+  }
+  if (settings.IsSet("leaf_estimation_iterations")) {
+    p->leaf_iterations = static_cast<size_t>(settings.Int("leaf_estimation_iterations"));
+  }
+  if (p->leaf_method == LeafMethod::kExact && p->leaf_iterations.value_or(1) > 1) {
+    return Invalid(
+        fmt::format("{}: leaf_estimation_iterations = {}: Exact leaves take one step: expected 1",
+                    settings.Origin("leaf_estimation_iterations"), *p->leaf_iterations));
+  }
+  const bool is_newton_score =
+      p->score == ScoreFunction::kNewtonCosine || p->score == ScoreFunction::kNewtonL2;
+  if (has_newton || !is_newton_score) return {};
+  return Invalid(fmt::format(
+      "{}: score_function = {} is not for {}, whose second derivative is 0: expected Cosine or L2",
+      settings.Origin("score_function"), settings.Text("score_function"), facts.name));
+}
+
+}  // namespace
+
+Status SetLossParameters(const Settings& settings, FitParameters* parameters) {
+  Result<LossSpec> loss = ParseLoss(settings.Text("loss_function"));
+  if (!loss.ok()) {
+    return loss.status().Prefixed(
+        fmt::format("{}: loss_function", settings.Origin("loss_function")));
+  }
+  parameters->loss = *std::move(loss);
+  const LossFacts& facts = FactsOf(parameters->loss.type);
+  parameters->boost_from_average = settings.IsSet("boost_from_average")
+                                       ? settings.Bool("boost_from_average")
+                                       : facts.starts_from_average;
+  if (parameters->boost_from_average && !facts.may_start_from_average) {
+    return Invalid(fmt::format("{}: boost_from_average = true is not for {}: remove it",
+                               settings.Origin("boost_from_average"), facts.name));
+  }
+  return SetLeafMethod(settings, parameters);
+}
+
+}  // namespace strata
