@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -42,6 +43,20 @@ Status SetLeafMethod(const Settings& settings, FitParameters* p) {
       settings.Origin("score_function"), settings.Text("score_function"), facts.name));
 }
 
+Status SetEvalMetric(const Settings& settings, FitParameters* p) {
+  const std::string& text = settings.Text("eval_metric");
+  if (text.empty() || text == LossText(p->loss)) return {};
+  const std::string origin = fmt::format("{}: eval_metric", settings.Origin("eval_metric"));
+  Result<MetricSpec> metric = ParseMetric(text, p->loss.type);
+  if (!metric.ok()) return metric.status().Prefixed(origin);
+  if (metric->kind == MetricKind::kAuc && settings.Text("test_set").empty()) {
+    return Invalid(fmt::format(
+        "{} = AUC has no effect without test_set, whose rows it is of: remove it", origin));
+  }
+  p->eval_metric = *std::move(metric);
+  return {};
+}
+
 }  // namespace
 
 Status SetLossParameters(const Settings& settings, FitParameters* parameters) {
@@ -59,6 +74,7 @@ Status SetLossParameters(const Settings& settings, FitParameters* parameters) {
     return Invalid(fmt::format("{}: boost_from_average = true is not for {}: remove it",
                                settings.Origin("boost_from_average"), facts.name));
   }
+  STRATA_TRY(SetEvalMetric(settings, parameters));
   return SetLeafMethod(settings, parameters);
 }
 

@@ -7,8 +7,8 @@
 
 namespace strata {
 
-// Sets loss, leaf method, leaf iterations and boost_from_average from settings of FitSettingsTable.
-// kInvalid: a loss that is not there, or what the loss does not have.
+// Sets loss, eval_metric, leaf method, leaf iterations and boost_from_average from settings of
+// FitSettingsTable. kInvalid: a loss or metric that is not there, or what the loss does not have.
 Status SetLossParameters(const Settings& settings, FitParameters* parameters);
 
 }  // namespace strata

@@ -27,7 +27,7 @@ constexpr Setting kFitSettings[] = {
              "plain or compressed (gzip, zstd); - is standard input. Required."},
     {.key = "test_set",
      .help = "Path of rows to measure on after each round. With them the model keeps the rounds up "
-             "to the best loss there, unless use_best_model = false."},
+             "to the best eval_metric there, unless use_best_model = false."},
     {.key = "column_description",
      .help = "Path of CatBoost's column description (cd is the same). Num, Label, Weight, SampleId "
              "and Auxiliary are read. Without it the first column is the label, and all others are "
@@ -54,6 +54,11 @@ constexpr Setting kFitSettings[] = {
              "Quantile:alpha=0.5;delta=0.000001, Expectile:alpha=A, Huber:delta=D, "
              "Tweedie:variance_power=P, Logloss (labels 0 and 1) or CrossEntropy (labels are "
              "probabilities). Quantile alone does without its parameters."},
+    {.key = "eval_metric",
+     .help =
+         "What is measured after each round besides the loss, and says which model is the best. "
+         "It is a loss of the same kind of labels; with Logloss and CrossEntropy also Accuracy, "
+         "or AUC of the test rows."},
     {.key = "iterations",
      .type = SettingType::kInt,
      .default_value = "1000",
@@ -115,7 +120,7 @@ constexpr Setting kFitSettings[] = {
     {.key = "use_best_model",
      .type = SettingType::kBool,
      .default_value = "true",
-     .help = "With test_set, trees behind the best loss of the test rows are left out."},
+     .help = "With test_set, trees after the best eval_metric of the test rows are left out."},
     {.key = "feature_border_type",
      .type = SettingType::kChoice,
      .default_value = "GreedyLogSum",
@@ -217,9 +222,8 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"sampling_unit", "is not there yet: rows are sampled; remove it"},
     {"rsm", "is not there yet: all features are looked at; remove it"},
     {"best_model_min_trees", "is not there yet; remove it"},
-    {"eval_metric", "is not there yet: the loss is measured; remove it"},
-    {"custom_metric", "is not there yet: the loss is measured; remove it"},
-    {"custom_loss", "is not there yet: the loss is measured; remove it"},
+    {"custom_metric", "is not there yet: eval_metric and the loss are measured; remove it"},
+    {"custom_loss", "is not there yet: eval_metric and the loss are measured; remove it"},
     {"metric_period", "is not there yet: each round is measured; remove it"},
     {"cat_features", "is not there yet: only numbers are learned from; remove it"},
     {"one_hot_max_size", "is not there yet: only numbers are learned from; remove it"},

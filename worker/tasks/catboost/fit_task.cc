@@ -17,11 +17,22 @@
 namespace strata {
 namespace {
 
-std::vector<Evaluation> EvaluationsOf(const LossSpec& loss, const FitLosses& losses) {
-  std::vector<Evaluation> all = {{"training", {{.name = LossText(loss), .value = losses.learn}}}};
-  if (losses.test.has_value()) {
-    all.push_back({"test", {{.name = LossText(loss), .value = *losses.test}}});
+std::vector<Evaluation> EvaluationsOf(const FitParameters& parameters, const FitLosses& losses) {
+  Evaluation learn = {.data = "training", .metrics = {}};
+  Evaluation test = {.data = "test", .metrics = {}};
+  const std::vector<MetricSpec> metrics = parameters.Metrics();
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    const MetricValue named = {.name = MetricText(metrics[i]),
+                               .higher_is_better = metrics[i].kind != MetricKind::kLoss};
+    const auto add = [&named](double value, Evaluation* evaluation) {
+      evaluation->metrics.push_back(named);
+      evaluation->metrics.back().value = value;
+    };
+    if (losses.learn[i].has_value()) add(*losses.learn[i], &learn);
+    if (!losses.test.empty()) add(losses.test[i], &test);
   }
+  std::vector<Evaluation> all = {std::move(learn)};
+  if (!losses.test.empty()) all.push_back(std::move(test));
   return all;
 }
 
@@ -57,7 +68,7 @@ class FitTask {
                           .stop_reason = fitted.stop_reason,
                           .load_seconds = SecondsBetween(begin, loaded),
                           .train_seconds = SecondsBetween(loaded, context_.clock.Now()),
-                          .evaluations = EvaluationsOf(p_.loss, fitted.losses),
+                          .evaluations = EvaluationsOf(p_, fitted.losses),
                           .output = o_.model_file};
   }
 
@@ -87,7 +98,7 @@ class FitTask {
     const auto round = [this](size_t rounds, const FitLosses& losses) -> Result<bool> {
       STRATA_TRY(context_.check());
       rounds_ = rounds;
-      const std::vector<Evaluation> evaluations = EvaluationsOf(p_.loss, losses);
+      const std::vector<Evaluation> evaluations = EvaluationsOf(p_, losses);
       if (context_.progress) {
         context_.progress({.round = rounds,
                            .rounds = p_.iterations,

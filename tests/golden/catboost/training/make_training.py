@@ -71,7 +71,10 @@ def make(columns, name, target, weight=False, test=False, features=None, **param
     if "class_params" in info:
         kept["class_params"] = info["class_params"]
     saved["model_info"] = kept
-    losses = {part: list(values.values())[0] for part, values in model.get_evals_result().items()}
+    measured = model.get_evals_result()
+    # Of one metric its values; with eval_metric the values of each by name.
+    losses = measured if "eval_metric" in params else {
+        part: list(values.values())[0] for part, values in measured.items()}
     case = dict(params=params, target=target, weight=weight, test=test, features=features, model=saved,
                 losses=losses)
     with open(name + ".json", "w") as out:
@@ -188,6 +191,13 @@ def main():
     make(columns, "expectile_gradient", "real", loss_function="Expectile:alpha=0.8",
          leaf_estimation_method="Gradient", leaf_estimation_iterations=3, weight=True)
     make(columns, "average", "binary", loss_function="Logloss", boost_from_average=True, weight=True)
+    # Which rounds stay goes by another metric than the loss.
+    make(columns, "eval_auc", "binary", loss_function="Logloss", eval_metric="AUC", weight=True,
+         test=True, iterations=6, learning_rate=1)
+    make(columns, "eval_accuracy", "probability", loss_function="CrossEntropy", weight=True, test=True,
+         eval_metric="Accuracy", iterations=6, learning_rate=0.9)
+    make(columns, "eval_mae", "real", loss_function="RMSE", eval_metric="MAE", weight=True, test=True,
+         iterations=7, learning_rate=0.9)
     make_borders()
     make_detectors()
 

@@ -10,6 +10,7 @@
 #include "worker/gbdt/catboost/split_bins.h"
 #include "worker/gbdt/catboost/train/auto_learning_rate.h"
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
+#include "worker/gbdt/catboost/train/fit_metric.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/model_info.h"
@@ -35,6 +36,7 @@ class Fit {
   Fit(const FitParameters& parameters, const FitRows& learn, const FitRows* test, WorkPool& pool,
       CatBoostModel* model)
       : p_(parameters),
+        metrics_(parameters.Metrics()),
         learn_(learn),
         test_(test),
         pool_(pool),
@@ -62,7 +64,7 @@ class Fit {
     for (size_t i = 0; i < p_.iterations; ++i) {
       STRATA_TRY(AddTree());
       STRATA_ASSIGN(result.losses, Measure());
-      if (test_ != nullptr && (!result.best.has_value() || *result.losses.test < *best.test)) {
+      if (test_ != nullptr && (!result.best.has_value() || IsBetter(result.losses, best))) {
         result.best = i + 1;
         best = result.losses;
       }
@@ -71,7 +73,7 @@ class Fit {
         result.stop_reason = "nobody reads the losses any more";
         break;
       }
-      if (detector_.has_value() && detector_->Add(*result.losses.test)) {
+      if (detector_.has_value() && detector_->Add(metrics_.front().AsLoss(result.losses.test[0]))) {
         result.stop_reason = detector_->Reason();
         break;
       }
@@ -161,10 +163,23 @@ class Fit {
     });
   }
 
+  bool IsBetter(const FitLosses& losses, const FitLosses& others) const {
+    const MetricSpec& metric = metrics_.front();
+    return metric.AsLoss(losses.test.front()) < metric.AsLoss(others.test.front());
+  }
+
   Result<FitLosses> Measure() const {
-    FitLosses losses = {.learn = MeanLoss(p_.loss, learn_, learn_raw_, pool_), .test = {}};
-    if (test_ != nullptr) losses.test = MeanLoss(p_.loss, *test_, test_raw_, pool_);
-    if (std::isfinite(losses.learn) && std::isfinite(losses.test.value_or(0))) return losses;
+    FitLosses losses;
+    bool is_finite = true;
+    for (const MetricSpec& metric : metrics_) {
+      std::optional<double>& learn = losses.learn.emplace_back();
+      if (metric.kind != MetricKind::kAuc) learn = MeasureMetric(metric, learn_, learn_raw_, pool_);
+      is_finite = is_finite && std::isfinite(learn.value_or(0));
+      if (test_ == nullptr) continue;
+      losses.test.push_back(MeasureMetric(metric, *test_, test_raw_, pool_));
+      is_finite = is_finite && std::isfinite(losses.test.back());
+    }
+    if (is_finite) return losses;
     return Invalid(fmt::format(
         "iteration {}: {} is no number any more: expected labels and a learning_rate ({}) with "
         "which it stays finite; lower them",
@@ -172,6 +187,7 @@ class Fit {
   }
 
   const FitParameters& p_;
+  const std::vector<MetricSpec> metrics_;
   const FitRows& learn_;
   const FitRows* const test_;
   WorkPool& pool_;

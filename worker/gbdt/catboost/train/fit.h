@@ -15,16 +15,16 @@
 
 namespace strata {
 
-// The losses after a round.
+// The metrics after a round, in the order of FitParameters::Metrics.
 struct FitLosses {
-  double learn = 0;
-  std::optional<double> test;  // where there are test rows
+  std::vector<std::optional<double>> learn;  // nothing: AUC, which is of test rows alone
+  std::vector<double> test;                  // empty: there are no test rows
 };
 
 struct FitResult {
   double learning_rate = 0;    // given, or chosen
   FitLosses losses;            // of the model
-  std::optional<size_t> best;  // rounds up to the best loss of the test rows, if they are there
+  std::optional<size_t> best;  // rounds up to the best value of the first metric of the test rows
   std::string stop_reason;     // why it ended before the last iteration; empty: it did not
 };
 

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/border_selection.h"
+#include "worker/gbdt/catboost/train/fit_metric.h"
 #include "worker/gbdt/catboost/train/loss_spec.h"
 #include "worker/gbdt/catboost/train/overfitting_detector.h"
 
@@ -23,6 +25,7 @@ inline constexpr double kDefaultLearningRate = 0.03F;
 
 struct FitParameters {
   LossSpec loss;
+  std::optional<MetricSpec> eval_metric;  // nothing: the loss
   size_t iterations = 1000;
   std::optional<double> learning_rate;  // nothing: AutoLearningRate
   size_t depth = 6;                     // splits of a tree: up to 16
@@ -32,13 +35,20 @@ struct FitParameters {
   std::optional<size_t> leaf_iterations;         // nothing: CatBoost's choice
   bool backtracking = true;                      // steps of leaves are halved until the loss falls
   bool boost_from_average = true;
-  bool use_best_model = false;  // the trees after the best loss of the test rows are left out
+  bool use_best_model = false;                 // the trees after the best test rows are left out
   std::optional<DetectorParameters> detector;  // nothing: all iterations are run
   BootstrapParameters sampling;
   uint64_t random_seed = 0;
   BorderType border_type = BorderType::kGreedyLogSum;
   size_t border_count = 254;  // of a number: up to 255
   NanMode nan_mode = NanMode::kMin;
+
+  // What is measured after each round. The first one decides which model is the best.
+  std::vector<MetricSpec> Metrics() const {
+    const MetricSpec of_loss = {.kind = MetricKind::kLoss, .loss = loss};
+    if (!eval_metric.has_value()) return {of_loss};
+    return {*eval_metric, of_loss};
+  }
 };
 
 }  // namespace strata

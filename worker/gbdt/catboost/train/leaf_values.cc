@@ -6,21 +6,10 @@
 
 #include "worker/gbdt/catboost/train/exact_leaves.h"
 #include "worker/gbdt/catboost/train/fit_losses.h"
+#include "worker/gbdt/catboost/train/row_sums.h"
 
 namespace strata {
 namespace {
-
-// The sum of sum_of(begin, end) over pieces of the rows, added in their order.
-template <typename SumOf>
-double SumPieces(size_t rows, WorkPool& pool, const SumOf& sum_of) {
-  const size_t piece = FitPiece(rows);
-  std::vector<double> sums((rows + piece - 1) / piece);
-  pool.RunPieces(rows, piece,
-                 [&](size_t begin, size_t end) { sums[begin / piece] = sum_of(begin, end); });
-  double sum = 0;
-  for (const double of_piece : sums) sum += of_piece;
-  return sum;
-}
 
 // Of each leaf the sum of value(row), of an array of numbers, over its rows.
 template <size_t kNumbers, typename Value>
@@ -122,12 +111,8 @@ class LeafSteps {
 double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const double> raw,
                 WorkPool& pool) {
   const double sum = WithFitLoss(loss, [&](auto of) {
-    return SumPieces(rows.rows(), pool, [&](size_t begin, size_t end) {
-      double of_piece = 0;
-      for (size_t row = begin; row < end; ++row) {
-        of_piece += rows.weights[row] * of.Value(raw[row], rows.labels[row]);
-      }
-      return of_piece;
+    return SumRows(rows.rows(), pool, [&](size_t row) {
+      return rows.weights[row] * of.Value(raw[row], rows.labels[row]);
     });
   });
   const double mean = sum / rows.weight_sum;

@@ -42,16 +42,14 @@ TEST_P(GoldenTrainingTest, MakesCatBoostsModel) {
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   const std::string text = Read(disk, "model.json");
   ExpectSameModel(nlohmann::json::parse(text), training.json["model"]);
-  const nlohmann::json& losses = training.json["losses"];
-  // CatBoost measures learning rows with an approximate logarithm.
-  const std::string loss = training.json["params"]["loss_function"];
-  const bool has_logarithm = loss == "Logloss" || loss == "CrossEntropy" || loss == "Poisson";
-  ASSERT_EQ(rounds.size(), losses["learn"].size());
+  const std::vector<std::vector<GoldenLoss>> losses = GoldenLosses(training);
+  ASSERT_EQ(rounds.size(), losses.size());
   for (size_t round = 0; round < rounds.size(); ++round) {
-    const double learn = losses["learn"][round].get<double>();
-    EXPECT_NEAR(rounds[round][0], learn, has_logarithm ? 2e-4 : 1e-9);
-    if (!has_test) continue;
-    EXPECT_NEAR(rounds[round][1], losses["validation"][round].get<double>(), 1e-9);
+    ASSERT_EQ(rounds[round].size(), losses[round].size());
+    for (size_t i = 0; i < losses[round].size(); ++i) {
+      const GoldenLoss& loss = losses[round][i];
+      EXPECT_NEAR(rounds[round][i], loss.value, loss.tolerance) << round << " " << i;
+    }
   }
   for (const char* threads : {"thread_count=2", "thread_count=5"}) {
     words[0] = threads;
@@ -361,6 +359,12 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
               "leaf_estimation_method = Newton is not for MAE: expected Gradient or Exact");
   ExpectError({"leaf_estimation_method=Exact"},
               "leaf_estimation_method = Exact is not for RMSE: expected Gradient or Newton");
+  ExpectError({"eval_metric=AUC"}, "eval_metric: AUC does not measure a training for RMSE");
+  ExpectError({"eval_metric=R2"}, "eval_metric: AUC, Accuracy, or a loss: expected one of RMSE,");
+  ExpectError({"loss_function=Logloss", "eval_metric=RMSE"},
+              "RMSE does not measure a training for Logloss: expected the loss, CrossEntropy,");
+  ExpectError({"loss_function=Logloss", "eval_metric=AUC"},
+              "eval_metric = AUC has no effect without test_set");
   ExpectError({"loss_function=MAPE", "leaf_estimation_iterations=2"},
               "leaf_estimation_iterations = 2: Exact leaves take one step: expected 1");
   ExpectError({"loss_function=MAE", "score_function=NewtonL2"},

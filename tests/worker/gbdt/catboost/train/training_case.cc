@@ -40,6 +40,9 @@ std::vector<std::string> GoldenTrainings() {
           "best",
           "chosen_rate",
           "cross_entropy",
+          "eval_accuracy",
+          "eval_auc",
+          "eval_mae",
           "expectile",
           "expectile_gradient",
           "gradient",
@@ -61,6 +64,36 @@ std::vector<std::string> GoldenTrainings() {
           "rmse_weights",
           "tweedie",
           "uniform"};
+}
+
+std::vector<std::vector<GoldenLoss>> GoldenLosses(const TrainingCase& training) {
+  const nlohmann::json& losses = training.json["losses"];
+  const nlohmann::json& params = training.json["params"];
+  const std::string loss = params["loss_function"];
+  std::vector<std::vector<GoldenLoss>> rounds;
+  const auto add = [&](const std::string& metric, bool is_learn, const nlohmann::json& values) {
+    // CatBoost measures learning rows with an approximate logarithm.
+    const bool has_logarithm =
+        metric == "Logloss" || metric == "CrossEntropy" || metric == "Poisson";
+    rounds.resize(values.size());
+    for (size_t round = 0; round < values.size(); ++round) {
+      rounds[round].push_back({.value = values[round].get<double>(),
+                               .tolerance = is_learn && has_logarithm ? 2e-4 : 1e-9});
+    }
+  };
+  for (const char* part : {"learn", "validation"}) {
+    if (!losses.contains(part)) continue;
+    const bool is_learn = std::string(part) == "learn";
+    if (!params.contains("eval_metric")) {
+      add(loss, is_learn, losses[part]);
+      continue;
+    }
+    const std::string eval_metric = params["eval_metric"];
+    for (const std::string& metric : {eval_metric, loss}) {
+      if (losses[part].contains(metric)) add(metric, is_learn, losses[part][metric]);
+    }
+  }
+  return rounds;
 }
 
 TrainingCase GoldenTraining(const std::string& name) {
@@ -112,7 +145,9 @@ Result<TreeTaskResult> TrainFromFiles(Disk& disk, const std::vector<std::string>
                                          if (rounds == nullptr) return;
                                          std::vector<double>& losses = rounds->emplace_back();
                                          for (const Evaluation& e : *at.evaluations) {
-                                           losses.push_back(e.metrics[0].value);
+                                           for (const MetricValue& m : e.metrics) {
+                                             losses.push_back(m.value);
+                                           }
                                          }
                                        },
                                    .check = [] { return Status::Ok(); }};

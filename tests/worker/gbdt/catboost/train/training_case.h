@@ -22,11 +22,19 @@ struct TrainingCase {
 std::vector<std::string> GoldenTrainings();
 TrainingCase GoldenTraining(const std::string& name);
 
+// A value that CatBoost has measured, and how far from it another may be.
+struct GoldenLoss {
+  double value = 0;
+  double tolerance = 0;
+};
+// Of each round: the metrics of the learning rows, then those of the test rows.
+std::vector<std::vector<GoldenLoss>> GoldenLosses(const TrainingCase& training);
+
 // Writes the files of a case: params.json, learn.tsv, test.tsv, rows.cd.
 void WriteTraining(Disk& disk, const TrainingCase& training);
 
 // Trains from those files into model.json, with more words of the command line. `rounds` gets the
-// losses after each round: of training and, with test rows, of test.
+// metrics after each round: of training and, with test rows, of test.
 Result<TreeTaskResult> TrainFromFiles(Disk& disk, const std::vector<std::string>& more,
                                       std::vector<std::vector<double>>* rounds = nullptr);
 
