@@ -1,6 +1,7 @@
 #include "worker/tasks/catboost/fit_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "base/human_text.h"
 #include "worker/gbdt/model/json_at.h"
 #include "worker/tasks/catboost/detector_options.h"
+#include "worker/tasks/catboost/fit_class_options.h"
 #include "worker/tasks/catboost/fit_loss_options.h"
 #include "worker/tasks/catboost/pool_settings.h"
 #include "worker/tasks/catboost/sampling_options.h"
@@ -50,15 +52,36 @@ constexpr Setting kFitSettings[] = {
      .max = 1024},
     {.key = "loss_function",
      .default_value = "RMSE",
-     .help = "What is minimised, and measured after each round: RMSE, MAE, MAPE, Poisson, "
-             "Quantile:alpha=0.5;delta=0.000001, Expectile:alpha=A, Huber:delta=D, "
-             "Tweedie:variance_power=P, Logloss (labels 0 and 1) or CrossEntropy (labels are "
-             "probabilities). Quantile alone does without its parameters."},
+     .help =
+         "What is minimised, and measured after each round: RMSE, MAE, MAPE, Poisson, "
+         "Quantile:alpha=0.5;delta=0.000001, Expectile:alpha=A, Huber:delta=D, "
+         "Tweedie:variance_power=P, Logloss (labels are two classes) or CrossEntropy (labels are "
+         "probabilities). Quantile alone does without its parameters."},
     {.key = "eval_metric",
      .help =
          "What is measured after each round besides the loss, and says which model is the best. "
          "It is a loss of the same kind of labels; with Logloss and CrossEntropy also Accuracy, "
          "or AUC of the test rows."},
+    {.key = "class_names",
+     .type = SettingType::kTextList,
+     .help = "The labels of classes in their order. Without it they are those of the rows, by "
+             "number where all are numbers, else by their bytes."},
+    {.key = "class_weights",
+     .type = SettingType::kTextList,
+     .help = "What weights of rows are multiplied by, a number for each class in their order."},
+    {.key = "scale_pos_weight",
+     .type = SettingType::kFloat,
+     .default_value = "",
+     .help = "The weight of the second class of Logloss; the first has 1.",
+     .min = 0,
+     .max = 1e30},
+    {.key = "auto_class_weights",
+     .type = SettingType::kChoice,
+     .default_value = "None",
+     .help =
+         "Weights of classes from sums of the rows' weights: the largest sum divided by that of "
+         "the class (Balanced), or the root of it (SqrtBalanced).",
+     .choices = "None|Balanced|SqrtBalanced"},
     {.key = "iterations",
      .type = SettingType::kInt,
      .default_value = "1000",
@@ -247,12 +270,8 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"per_float_feature_quantization", "is not there yet; remove it"},
     {"input_borders_file", "is not there yet; remove it"},
     {"output_borders_file", "is not there yet; remove it"},
-    {"class_weights", "is not there yet: give weights as a column; remove it"},
-    {"auto_class_weights", "is not there yet: give weights as a column; remove it"},
-    {"scale_pos_weight", "is not there yet: give weights as a column; remove it"},
-    {"class_names", "is not there yet: labels of Logloss are 0 and 1; remove it"},
     {"classes_count", "is not there yet; remove it"},
-    {"target_border", "is not there yet: labels of Logloss are 0 and 1; remove it"},
+    {"target_border", "is not there yet: labels of Logloss are two classes; remove it"},
     {"min_data_in_leaf", "is for trees that are not there yet; remove it"},
     {"max_leaves", "is for trees that are not there yet; remove it"},
     {"langevin", "is not there yet; remove it"},
@@ -336,6 +355,12 @@ class FitReader {
       if (!seen.insert(KeyOf(name)).second) {
         return Invalid(fmt::format("{}: {} is given twice: give it once", path, KeyOf(name)));
       }
+      if (value.is_array() && IsList(KeyOf(name))) {
+        const JsonAt list(value, fmt::format("{}: {}", path, name));
+        STRATA_ASSIGN(const std::string joined, JoinedItems(list));
+        STRATA_TRY(settings_.Set(KeyOf(name), joined, path));
+        continue;
+      }
       if (value.is_structured() && HasRow(KeyOf(name))) {
         return JsonAt(value, fmt::format("{}: {}", path, name))
             .Expected("a text, a number, true or false");
@@ -378,6 +403,26 @@ class FitReader {
     return std::ranges::find(kFitSettings, key, &Setting::key) != std::end(kFitSettings);
   }
 
+  static bool IsList(std::string_view key) {
+    return std::ranges::any_of(kFitSettings, [key](const Setting& row) {
+      return row.key == key && row.type == SettingType::kTextList;
+    });
+  }
+
+  // The texts and numbers of a list, as a word of the command line has them.
+  static Result<std::string> JoinedItems(const JsonAt& list) {
+    STRATA_ASSIGN(const std::vector<JsonAt> items, list.Items());
+    std::vector<std::string> texts;
+    for (const JsonAt& item : items) {
+      const nlohmann::json& value = item.value();
+      if (value.is_structured()) return item.Expected("a text or a number");
+      texts.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+      if (texts.back().find(',') != std::string::npos)
+        return item.Expected("a text without commas");
+    }
+    return fmt::format("{}", fmt::join(texts, ","));
+  }
+
   // As float, as CatBoost has it.
   double Rounded(const char* key) const { return static_cast<float>(settings_.Float(key)); }
 
@@ -409,6 +454,7 @@ class FitReader {
               : score == "NewtonCosine" ? ScoreFunction::kNewtonCosine
                                         : ScoreFunction::kNewtonL2;
     STRATA_TRY(SetLossParameters(settings_, &p));
+    STRATA_TRY(SetClassParameters(settings_, &p));
     p.backtracking = settings_.Text("leaf_estimation_backtracking") == "AnyImprovement";
     STRATA_TRY(SetEnd(&p));
     STRATA_ASSIGN(p.sampling, ReadSampling(settings_));

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "worker/gbdt/catboost/catboost_json.h"
+#include "worker/gbdt/catboost/train/class_weights.h"
 #include "worker/gbdt/catboost/train/fit.h"
 #include "worker/gbdt/catboost/train/learn_rows.h"
 #include "worker/gbdt/catboost/train/number_borders.h"
@@ -77,6 +78,8 @@ class FitTask {
     const LearnReader reader = {
         .disk = context_.disk, .pool = *pool_, .check = context_.check, .parameters = p_};
     STRATA_ASSIGN(LearnRows learn, ReadRowsToLearn(reader, o_.learn, &model_));
+    STRATA_ASSIGN(const std::vector<float> class_weights, ClassWeights(p_, learn));
+    STRATA_TRY(WeighRows(class_weights, &learn).Prefixed(o_.learn.path));
     SetBorders(p_, learn, *pool_, &model_);
     if (model_.splits.empty()) {
       return Invalid(fmt::format(
@@ -86,7 +89,8 @@ class FitTask {
     const SplitBins bins(model_);
     learn_ = BinRows(bins, std::move(learn), *pool_);
     if (o_.test.path.empty()) return {};
-    STRATA_ASSIGN(LearnRows test, ReadRowsToTest(reader, o_.test, model_));
+    STRATA_ASSIGN(LearnRows test, ReadRowsToTest(reader, o_.test, model_, learn_.classes));
+    STRATA_TRY(WeighRows(class_weights, &test).Prefixed(o_.test.path));
     test_ = BinRows(bins, std::move(test), *pool_);
     // As CatBoost has it: labels that are all the same do not tell which model is the best.
     const auto [least, most] = std::ranges::minmax(test_.labels);

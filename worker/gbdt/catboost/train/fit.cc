@@ -94,7 +94,7 @@ class Fit {
           LossText(p_.loss), start));
     }
     model_.bias = {start};
-    DescribeModel(p_.loss, &model_);
+    DescribeModel(p_.loss, learn_.classes, &model_);
     learn_raw_.assign(learn_.rows(), start);
     if (test_ != nullptr) test_raw_.assign(test_->rows(), start);
     gradients_.resize(learn_.rows());

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
@@ -20,12 +21,18 @@ enum class ScoreFunction : uint8_t { kCosine, kL2, kNewtonCosine, kNewtonL2 };
 // What a missing value is: below all others, above all others, or an error.
 enum class NanMode : uint8_t { kMin, kMax, kForbidden };
 
+// Weights of classes that follow from those of their rows.
+enum class AutoClassWeights : uint8_t { kNone, kBalanced, kSqrtBalanced };
+
 // Where none is chosen: a float, as all parameters of CatBoost are.
 inline constexpr double kDefaultLearningRate = 0.03F;
 
 struct FitParameters {
   LossSpec loss;
   std::optional<MetricSpec> eval_metric;  // nothing: the loss
+  std::vector<std::string> class_names;   // of a loss of classes, in their order; empty: by rows
+  std::vector<float> class_weights;       // of the classes in their order; empty: 1 each
+  AutoClassWeights auto_class_weights = AutoClassWeights::kNone;
   size_t iterations = 1000;
   std::optional<double> learning_rate;  // nothing: AutoLearningRate
   size_t depth = 6;                     // splits of a tree: up to 16

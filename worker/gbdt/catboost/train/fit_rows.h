@@ -7,13 +7,16 @@
 #include <span>
 #include <vector>
 
+#include "worker/gbdt/catboost/train/class_labels.h"
+
 namespace strata {
 
 struct FitRows {
   std::vector<uint8_t> bins;  // column after column of a model's SplitBins
-  std::vector<float> labels;
+  std::vector<float> labels;  // numbers of outputs where they are classes
   std::vector<float> weights;
   double weight_sum = 0;  // SumOfWeights(weights)
+  ClassLabels classes;
 
   size_t rows() const { return labels.size(); }
   std::span<const uint8_t> Column(size_t column) const {

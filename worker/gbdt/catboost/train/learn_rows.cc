@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/label_column.h"
 
 namespace strata {
 namespace {
@@ -55,22 +56,11 @@ Result<LearnColumns> FindLearnColumns(const std::vector<PoolColumn>& columns,
   return found;
 }
 
-// What a label of the loss must be; null: this one fits.
-const char* LabelFault(FitLoss loss, float label) {
-  if (!std::isfinite(label)) return "a finite number";
-  if (loss == FitLoss::kLogloss && label != 0 && label != 1) return "0 or 1, as Logloss has them";
-  if (loss == FitLoss::kCrossEntropy && !(label >= 0 && label <= 1)) {
-    return "a probability from 0 to 1, as CrossEntropy has them";
-  }
-  const bool is_count = loss == FitLoss::kPoisson || loss == FitLoss::kTweedie;
-  return is_count && label < 0 ? "0 or above, as Poisson and Tweedie have them" : nullptr;
-}
-
 class Reading {
  public:
   Reading(const LearnReader& reader, const PoolFile& file, const CatBoostModel& model,
-          const LearnColumns& columns)
-      : reader_(reader), file_(file), model_(model), columns_(columns) {}
+          const LearnColumns& columns, LabelColumn* labels)
+      : reader_(reader), file_(file), model_(model), columns_(columns), labels_(*labels) {}
 
   Status Add(const TextBlock& block) {
     const std::vector<Line> lines = file_.RowsOf(block);
@@ -95,8 +85,11 @@ class Reading {
   Result<LearnRows> Finish(const std::string& path) && {
     double sum = 0;
     for (const float weight : rows_.weights) sum += weight;
-    if (sum > 0) return std::move(rows_);
-    return Invalid(fmt::format("{}: all weights are 0: expected one above", path));
+    if (!(sum > 0)) return Invalid(fmt::format("{}: all weights are 0: expected one above", path));
+    Result<ClassLabels> classes = std::move(labels_).Finish(&rows_.labels);
+    if (!classes.ok()) return classes.status().Prefixed(path);
+    rows_.classes = *std::move(classes);
+    return std::move(rows_);
   }
 
  private:
@@ -105,12 +98,8 @@ class Reading {
     std::string_view id;
     STRATA_TRY(file_.ReadRow(line, row, rows, fields, &id));
     const std::string_view label = fields->fields[columns_.label];
-    float& value = rows_.labels[before + row];
-    const bool is_number = ReadPoolNumber(label, &value);
-    if (const char* expected =
-            is_number ? LabelFault(reader_.parameters.loss.type, value) : "a number")
-      return Invalid(fmt::format("column {}: expected a label that is {}, found '{}'",
-                                 columns_.label, expected, ShownBytes(label)));
+    const Status read = labels_.Read(label, &rows_.labels[before + row]);
+    if (!read.ok()) return read.Prefixed(fmt::format("column {}", columns_.label));
     STRATA_TRY(ReadWeight(fields->fields, &rows_.weights[before + row]));
     return CheckMissing(row, *rows);
   }
@@ -139,13 +128,14 @@ class Reading {
   const PoolFile& file_;
   const CatBoostModel& model_;
   const LearnColumns columns_;
+  LabelColumn& labels_;
   LearnRows rows_;
 };
 
 Result<LearnRows> ReadAll(const LearnReader& reader, PoolFile* file, const CatBoostModel& model,
-                          const std::string& path) {
+                          LabelColumn* labels, const std::string& path) {
   STRATA_ASSIGN(const LearnColumns columns, FindLearnColumns(file->columns(), path));
-  Reading reading(reader, *file, model, columns);
+  Reading reading(reader, *file, model, columns, labels);
   TextBlock block;
   while (true) {
     STRATA_TRY(reader.check());
@@ -161,14 +151,16 @@ Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& 
                                   CatBoostModel* model) {
   STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
                 PoolFile::OpenToLearn(reader.disk, options, reader.check, model));
-  return ReadAll(reader, file.get(), *model, options.path);
+  LabelColumn labels(reader.parameters);
+  return ReadAll(reader, file.get(), *model, &labels, options.path);
 }
 
 Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
-                                 const CatBoostModel& model) {
+                                 const CatBoostModel& model, const ClassLabels& classes) {
   STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
                 PoolFile::Open(reader.disk, options, model, reader.check));
-  return ReadAll(reader, file.get(), model, options.path);
+  LabelColumn labels(reader.parameters, classes);
+  return ReadAll(reader, file.get(), model, &labels, options.path);
 }
 
 }  // namespace strata

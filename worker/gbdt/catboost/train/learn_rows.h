@@ -12,14 +12,16 @@
 #include "worker/gbdt/catboost/catboost_model.h"
 #include "worker/gbdt/catboost/catboost_rows.h"
 #include "worker/gbdt/catboost/pool_file.h"
+#include "worker/gbdt/catboost/train/class_labels.h"
 #include "worker/gbdt/catboost/train/fit_parameters.h"
 
 namespace strata {
 
 struct LearnRows {
   std::vector<CatBoostRows> blocks;  // as they stand in the file, one after another
-  std::vector<float> labels;
-  std::vector<float> weights;  // 1 where no column has weights
+  std::vector<float> labels;         // of classes the numbers of their outputs
+  std::vector<float> weights;        // 1 where no column has weights
+  ClassLabels classes;               // of a loss of classes, as the rows to learn from have them
 
   size_t rows() const { return labels.size(); }
 };
@@ -39,9 +41,9 @@ struct LearnReader {
 Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& options,
                                   CatBoostModel* model);
 
-// Rows of the same features, which the model's numbers name; errors as above. Of numbers without
-// borders nothing is read.
+// Rows of the same features, which the model's numbers name, and of the classes that were learned
+// from; errors as above. Of numbers without borders nothing is read.
 Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
-                                 const CatBoostModel& model);
+                                 const CatBoostModel& model, const ClassLabels& classes);
 
 }  // namespace strata

@@ -167,6 +167,8 @@ std::string LossText(const LossSpec& loss) {
 
 bool IsBinary(FitLoss loss) { return loss == FitLoss::kLogloss || loss == FitLoss::kCrossEntropy; }
 
+bool HasClasses(FitLoss loss) { return loss == FitLoss::kLogloss; }
+
 bool IsQuantileLike(FitLoss loss) { return FactsOf(loss).leaf_method == LeafMethod::kExact; }
 
 Result<LossSpec> ParseLoss(std::string_view text) {

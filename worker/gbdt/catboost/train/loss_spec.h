@@ -62,6 +62,8 @@ std::string LossText(const LossSpec& loss);  // "Quantile:alpha=0.3"
 
 // Whether it is a loss of two classes, or of their probabilities.
 bool IsBinary(FitLoss loss);
+// Whether labels are classes, whatever their texts are.
+bool HasClasses(FitLoss loss);
 // Whether it has an Exact leaf, which is a quantile, and no second derivative.
 bool IsQuantileLike(FitLoss loss);
 

@@ -1,6 +1,7 @@
 #include "worker/gbdt/catboost/train/model_info.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 namespace strata {
@@ -20,20 +21,33 @@ Json LossJson(const LossSpec& loss) {
   return {{"type", FitLossName(loss.type)}, {"params", std::move(params)}};
 }
 
+// The classes' names as integers where all of them are, as CatBoost has them from arrays.
+Json ClassesJson(const ClassLabels& classes) {
+  const bool are_integers = AreIntegers(classes.names);
+  Json names = Json::array();
+  if (!classes.are_counted) {
+    for (const std::string& name : classes.names) {
+      names.push_back(are_integers ? Json(std::stoi(name)) : Json(name));
+    }
+  }
+  return {{"class_label_type", are_integers ? "Integer" : "String"},
+          {"class_names", std::move(names)},
+          {"class_to_label", classes.of_outputs},
+          {"classes_count", classes.are_counted ? classes.names.size() : 0}};
+}
+
 }  // namespace
 
-void DescribeModel(const LossSpec& loss, CatBoostModel* model) {
+void DescribeModel(const LossSpec& loss, const ClassLabels& classes, CatBoostModel* model) {
   model->loss = FitLossName(loss.type);
   Json info;
   info["params"]["loss_function"] = LossJson(loss);
-  if (IsBinary(loss.type)) {
-    auto names = Json::array();
-    if (loss.type == FitLoss::kLogloss) names = {0, 1};
-    info["class_params"] = {{"class_label_type", "Integer"},
-                            {"class_names", std::move(names)},
-                            {"class_to_label", {0, 1}},
-                            {"classes_count", 0}};
+  if (loss.type == FitLoss::kCrossEntropy) {
+    info["class_params"] = ClassesJson({.names = {}, .of_outputs = {0, 1}});
     model->class_labels = {"0", "1"};
+  } else if (HasClasses(loss.type)) {
+    info["class_params"] = ClassesJson(classes);
+    model->class_labels = classes.names;
   }
   model->info = info.dump();
 }

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/train/class_labels.h"
 #include "worker/gbdt/catboost/train/loss_spec.h"
 
 namespace strata {
 
 // Sets the model's loss, its classes and model_info, which holds both as CatBoost's files have
 // them.
-void DescribeModel(const LossSpec& loss, CatBoostModel* model);
+void DescribeModel(const LossSpec& loss, const ClassLabels& classes, CatBoostModel* model);
 
 }  // namespace strata

@@ -57,6 +57,7 @@ FitRows BinRows(const SplitBins& bins, LearnRows rows, WorkPool& pool) {
   });
   binned.labels = std::move(rows.labels);
   binned.weights = std::move(rows.weights);
+  binned.classes = std::move(rows.classes);
   binned.weight_sum = SumOfWeights(binned.weights);
   return binned;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file/text_file.h"
 #include "tests/support/golden.h"
+#include "tests/support/sim_disk.h"
 #include "worker/tasks/catboost/fit_task.h"
 
 namespace strata {
@@ -31,6 +32,44 @@ void ExpectNear(const nlohmann::json& found, const nlohmann::json& expected,
     EXPECT_NEAR(found[i].get<double>(), value, 1e-9 * std::max(1.0, std::abs(value)))
         << what << " " << i;
   }
+}
+
+// A value that CatBoost has measured, and how far from it another may be.
+struct GoldenLoss {
+  double value = 0;
+  double tolerance = 0;
+};
+
+// Of each round: the metrics of the learning rows, then those of the test rows.
+std::vector<std::vector<GoldenLoss>> GoldenLosses(const TrainingCase& training) {
+  const nlohmann::json& losses = training.json["losses"];
+  const nlohmann::json& params = training.json["params"];
+  const std::string loss = params["loss_function"];
+  std::vector<std::vector<GoldenLoss>> rounds;
+  const auto add = [&](const std::string& metric, bool is_learn, const nlohmann::json& values) {
+    // CatBoost measures learning rows with an approximate logarithm.
+    const bool has_logarithm =
+        metric == "Logloss" || metric == "CrossEntropy" || metric == "Poisson";
+    rounds.resize(values.size());
+    for (size_t round = 0; round < values.size(); ++round) {
+      rounds[round].push_back({.value = values[round].get<double>(),
+                               .tolerance = is_learn && has_logarithm ? 2e-4 : 1e-9});
+    }
+  };
+  for (const char* part : {"learn", "validation"}) {
+    if (!losses.contains(part)) continue;
+    const bool is_learn = std::string(part) == "learn";
+    if (losses[part].is_array()) {
+      add(loss, is_learn, losses[part]);
+      continue;
+    }
+    const std::string eval_metric = params.value("eval_metric", loss);
+    if (eval_metric != loss && losses[part].contains(eval_metric)) {
+      add(eval_metric, is_learn, losses[part][eval_metric]);
+    }
+    add(loss, is_learn, losses[part][loss]);
+  }
+  return rounds;
 }
 
 }  // namespace
@@ -66,36 +105,6 @@ std::vector<std::string> GoldenTrainings() {
           "uniform"};
 }
 
-std::vector<std::vector<GoldenLoss>> GoldenLosses(const TrainingCase& training) {
-  const nlohmann::json& losses = training.json["losses"];
-  const nlohmann::json& params = training.json["params"];
-  const std::string loss = params["loss_function"];
-  std::vector<std::vector<GoldenLoss>> rounds;
-  const auto add = [&](const std::string& metric, bool is_learn, const nlohmann::json& values) {
-    // CatBoost measures learning rows with an approximate logarithm.
-    const bool has_logarithm =
-        metric == "Logloss" || metric == "CrossEntropy" || metric == "Poisson";
-    rounds.resize(values.size());
-    for (size_t round = 0; round < values.size(); ++round) {
-      rounds[round].push_back({.value = values[round].get<double>(),
-                               .tolerance = is_learn && has_logarithm ? 2e-4 : 1e-9});
-    }
-  };
-  for (const char* part : {"learn", "validation"}) {
-    if (!losses.contains(part)) continue;
-    const bool is_learn = std::string(part) == "learn";
-    if (!params.contains("eval_metric")) {
-      add(loss, is_learn, losses[part]);
-      continue;
-    }
-    const std::string eval_metric = params["eval_metric"];
-    for (const std::string& metric : {eval_metric, loss}) {
-      if (losses[part].contains(metric)) add(metric, is_learn, losses[part][metric]);
-    }
-  }
-  return rounds;
-}
-
 TrainingCase GoldenTraining(const std::string& name) {
   TrainingCase training = {
       .json = nlohmann::json::parse(Golden("catboost/training/" + name + ".json")),
@@ -117,6 +126,25 @@ TrainingCase GoldenTraining(const std::string& name) {
     const bool is_used = std::ranges::find(features, feature) != features.end();
     training.description +=
         fmt::format("{}\t{}\t{}\n", column++, is_used ? "Num" : "Auxiliary", feature);
+  }
+  return training;
+}
+
+TrainingCase GoldenClassTraining(const std::string& name) {
+  const std::string folder = "catboost/training/classes";
+  TrainingCase training = {.json = nlohmann::json::parse(Golden(folder + "_" + name + ".json")),
+                           .learn = Golden(folder + ".tsv"),
+                           .test = Golden(folder + "_test.tsv"),
+                           .description = {}};
+  size_t column = 0;
+  for (const char* label : {"answer", "size", "animal", "level", "place"}) {
+    training.description +=
+        fmt::format("{}\t{}\n", column++, training.json["label"] == label ? "Label" : "Auxiliary");
+  }
+  training.description += fmt::format("{}\t{}\n", column++,
+                                      training.json["weight"].get<bool>() ? "Weight" : "Auxiliary");
+  for (const char* feature : {"f0", "f1", "f2"}) {
+    training.description += fmt::format("{}\tNum\t{}\n", column++, feature);
   }
   return training;
 }
@@ -152,6 +180,33 @@ Result<TreeTaskResult> TrainFromFiles(Disk& disk, const std::vector<std::string>
                                        },
                                    .check = [] { return Status::Ok(); }};
   return RunFitTask(options, context);
+}
+
+void ExpectSameTraining(const TrainingCase& training) {
+  SimDisk disk;
+  WriteTraining(disk, training);
+  std::vector<std::string> words = {"thread_count=1"};
+  if (!training.test.empty()) words.emplace_back("test_set=test.tsv");
+  std::vector<std::vector<double>> rounds;
+  const auto result = TrainFromFiles(disk, words, &rounds);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  const auto read = [&disk] { return *ReadFile(disk, "model.json", 1 << 24); };
+  const std::string text = read();
+  ExpectSameModel(nlohmann::json::parse(text), training.json["model"]);
+  const std::vector<std::vector<GoldenLoss>> losses = GoldenLosses(training);
+  ASSERT_EQ(rounds.size(), losses.size());
+  for (size_t round = 0; round < rounds.size(); ++round) {
+    ASSERT_EQ(rounds[round].size(), losses[round].size());
+    for (size_t i = 0; i < losses[round].size(); ++i) {
+      const GoldenLoss& loss = losses[round][i];
+      EXPECT_NEAR(rounds[round][i], loss.value, loss.tolerance) << round << " " << i;
+    }
+  }
+  for (const char* threads : {"thread_count=2", "thread_count=5"}) {
+    words[0] = threads;
+    ASSERT_TRUE(TrainFromFiles(disk, words).ok());
+    EXPECT_EQ(read(), text) << threads;
+  }
 }
 
 void ExpectSameModel(const nlohmann::json& found, const nlohmann::json& expected) {

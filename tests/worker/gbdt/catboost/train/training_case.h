@@ -22,13 +22,12 @@ struct TrainingCase {
 std::vector<std::string> GoldenTrainings();
 TrainingCase GoldenTraining(const std::string& name);
 
-// A value that CatBoost has measured, and how far from it another may be.
-struct GoldenLoss {
-  double value = 0;
-  double tolerance = 0;
-};
-// Of each round: the metrics of the learning rows, then those of the test rows.
-std::vector<std::vector<GoldenLoss>> GoldenLosses(const TrainingCase& training);
+// Those of classes, classes_NAME.json.
+TrainingCase GoldenClassTraining(const std::string& name);
+
+// Trains as the case says, with 1, 2 and 5 threads. A failure unless the model is CatBoost's, and
+// what was measured after each round, too.
+void ExpectSameTraining(const TrainingCase& training);
 
 // Writes the files of a case: params.json, learn.tsv, test.tsv, rows.cd.
 void WriteTraining(Disk& disk, const TrainingCase& training);

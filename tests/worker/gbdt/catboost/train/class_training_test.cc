@@ -1,0 +1,135 @@
+// Training for losses of classes, held against the models that CatBoost itself trains.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file/text_file.h"
+#include "tests/support/sim_disk.h"
+#include "tests/worker/gbdt/catboost/train/training_case.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+class GoldenClassesTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenClassesTest, MakesCatBoostsModel) {
+  ExpectSameTraining(GoldenClassTraining(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenClassesTest, testing::Values("weights", "balanced", "names"),
+                         [](const auto& test) { return test.param; });
+
+class ClassTrainingTest : public testing::Test {
+ protected:
+  void Write(const std::string& path, const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomically(disk_, path, text).ok());
+  }
+
+  // Trains for Logloss from rows of a label and a number.
+  Result<TreeTaskResult> Train(const std::string& rows, const std::vector<std::string>& more = {}) {
+    Write("params.json", R"({"loss_function": "Logloss", "iterations": 2, "learning_rate": 0.3,
+                             "bootstrap_type": "No", "random_strength": 0})");
+    Write("rows.cd", "0\tLabel\n");
+    Write("learn.tsv", rows);
+    return TrainFromFiles(disk_, more);
+  }
+
+  void ExpectError(const std::string& rows, const std::vector<std::string>& more,
+                   const std::string& message) {
+    const Status status = Train(rows, more).status();
+    EXPECT_FALSE(status.ok()) << message;
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
+
+  // The classes of the model that was written.
+  nlohmann::json Classes() {
+    return nlohmann::json::parse(
+        *ReadFile(disk_, "model.json", 1 << 24))["model_info"]["class_params"];
+  }
+
+  SimDisk disk_;
+};
+
+TEST_F(ClassTrainingTest, ClassesAreOrderedAsCatBoostOrdersThem) {
+  const auto expect = [this](const std::string& first, const std::string& second,
+                             const std::string& classes) {
+    const auto result = Train(first + "\t1\n" + second + "\t2\n" + first + "\t3\n");
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_EQ(Classes()["class_names"].dump(), classes);
+    EXPECT_EQ(Classes()["class_to_label"].dump(), "[0,1]");
+  };
+  expect("yes", "no", R"(["no","yes"])");
+  expect("10", "9", "[9,10]");
+  expect("1", "-1", "[-1,1]");
+  expect("10", "2.5", R"(["2.5","10"])");
+  expect("1e1", "9.0", R"(["9.0","1e1"])");
+  expect("x1", "10", R"(["10","x1"])");
+  expect("b", "B", R"(["B","b"])");
+  expect("01", "1", R"(["01","1"])");
+}
+
+TEST_F(ClassTrainingTest, WeightsOfClassesAreThoseOfRows) {
+  const std::string rows = "a\t1\nb\t2\nb\t1\na\t3\nb\t3\n";
+  const auto model = [&](const std::vector<std::string>& words) {
+    const auto result = Train(rows, words);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return *ReadFile(disk_, "model.json", 1 << 24);
+  };
+  const std::string weighted = model({"class_weights=1,1.5"});
+  EXPECT_NE(weighted, model({}));
+  EXPECT_EQ(weighted, model({"scale_pos_weight=1.5"}));
+  EXPECT_EQ(model({"class_weights=1.5,1"}), model({"auto_class_weights=Balanced"}));
+  EXPECT_EQ(model({"class_weights=1,1"}), model({"auto_class_weights=None"}));
+}
+
+TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
+  const std::string two = "a\t1\nb\t2\n";
+  ExpectError("a\t1\na\t2\n", {},
+              "learn.tsv: expected labels of two classes, as Logloss has them, found 1");
+  ExpectError("a\t1\nb\t2\nc\t2\n", {}, "as Logloss has them, found 3");
+  ExpectError("a\t1\n\t2\n", {},
+              "learn.tsv:2: column 0: expected a label that is the name of a class");
+  ExpectError(
+      "a\t1\nb\t2\n", {"class_names=b,c"},
+      "learn.tsv:1: column 0: expected a label that is one of the 2 classes (b, c), found 'a'");
+  ExpectError(two, {"class_names=b,a,b"}, "class_names: 'b' is there twice");
+  ExpectError(two, {"class_weights=1,2,3"},
+              "class_weights: expected 2 weights, one a class, found 3");
+  ExpectError(two, {"class_weights=1,-2"}, "expected numbers of 0 or above, found '-2'");
+  ExpectError(two, {"class_weights=0,0"}, "learn.tsv: all weights of rows times those of their");
+  ExpectError(two, {"class_weights=1,2", "scale_pos_weight=2"},
+              "class_weights and scale_pos_weight exclude each other");
+  ExpectError(two, {"loss_function=RMSE", "class_weights=1,2"},
+              "class_weights is for losses of classes, and RMSE has none");
+  ExpectError(two, {"loss_function=RMSE", "class_names=1,2"},
+              "class_names is for losses of classes, and RMSE has none");
+  Write("test.tsv", "a\t1\nc\t2\n");
+  ExpectError(
+      two, {"test_set=test.tsv"},
+      "test.tsv:2: column 0: expected a label that is one of the 2 classes (a, b), found 'c'");
+  std::string many;
+  for (size_t row = 0; row < 1100; ++row) many += std::to_string(row) + "\t1\n";
+  ExpectError(many, {}, "expected a label that is one of up to 1000 classes");
+  ExpectError("a\t0.1\nb\t2\n", {"auto_class_weights=Balanced", "cd=weights.cd"}, "weights.cd");
+  Write("weights.cd", "0\tLabel\n1\tWeight\n");
+  ExpectError("a\t0.1\t1\nb\t2\t2\n", {"auto_class_weights=Balanced", "cd=weights.cd"},
+              "auto_class_weights: expected weights of the rows of class 'a' that add up to 1");
+}
+
+TEST_F(ClassTrainingTest, ParametersOfAFileMayBeLists) {
+  ASSERT_TRUE(Train("b\t1\na\t2\n").ok());
+  const auto load = [this](const std::string& more) {
+    Write("params.json", R"({"loss_function": "Logloss", "iterations": 2, "learning_rate": 0.3,
+                             "bootstrap_type": "No", "random_strength": 0, )" +
+                             more + "}");
+    return TrainFromFiles(disk_, {}).status();
+  };
+  EXPECT_TRUE(load(R"("class_names": ["b", "a"], "class_weights": [1, 2.5])").ok());
+  EXPECT_EQ(Classes()["class_names"].dump(), R"(["b","a"])");
+  EXPECT_THAT(load(R"("class_names": ["b,a", "c"])").message(), HasSubstr("a text without commas"));
+  EXPECT_THAT(load(R"("class_weights": [[1]])").message(), HasSubstr("a text or a number"));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,41 @@
+#include "worker/gbdt/catboost/train/class_labels.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+namespace strata {
+namespace {
+
+// Nothing: the text is no finite number.
+std::optional<double> NumberOf(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return {};
+  return number;
+}
+
+bool IsInteger(const std::string& text) {
+  int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && std::to_string(number) == text;
+}
+
+}  // namespace
+
+void SortClasses(std::span<std::string> names) {
+  std::ranges::sort(names);
+  if (!std::ranges::all_of(names, [](const auto& name) { return NumberOf(name).has_value(); })) {
+    return;
+  }
+  std::ranges::stable_sort(names, {}, [](const std::string& name) { return *NumberOf(name); });
+}
+
+bool AreIntegers(std::span<const std::string> names) {
+  return std::ranges::all_of(names, IsInteger);
+}
+
+}  // namespace strata

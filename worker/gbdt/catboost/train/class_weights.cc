@@ -1,0 +1,61 @@
+#include "worker/gbdt/catboost/train/class_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace strata {
+namespace {
+
+Result<std::vector<float>> BalancedWeights(bool is_root, const LearnRows& rows) {
+  const std::vector<uint32_t>& classes = rows.classes.of_outputs;
+  std::vector<double> sums(classes.size());
+  for (size_t row = 0; row < rows.rows(); ++row) {
+    sums[static_cast<size_t>(rows.labels[row])] += rows.weights[row];
+  }
+  for (size_t k = 0; k < sums.size(); ++k) {
+    sums[k] = std::floor(sums[k]);
+    if (sums[k] >= 1) continue;
+    return Invalid(
+        fmt::format("auto_class_weights: expected weights of the rows of class '{}' that add up to "
+                    "1 or more: use class_weights",
+                    rows.classes.names[classes[k]]));
+  }
+  const double most = *std::ranges::max_element(sums);
+  std::vector<float> weights;
+  for (const double sum : sums) {
+    weights.push_back(static_cast<float>(is_root ? std::sqrt(most / sum) : most / sum));
+  }
+  return weights;
+}
+
+}  // namespace
+
+Result<std::vector<float>> ClassWeights(const FitParameters& parameters, const LearnRows& learned) {
+  if (parameters.auto_class_weights != AutoClassWeights::kNone) {
+    return BalancedWeights(parameters.auto_class_weights == AutoClassWeights::kSqrtBalanced,
+                           learned);
+  }
+  const std::vector<float>& given = parameters.class_weights;
+  if (given.empty()) return given;
+  if (given.size() != learned.classes.names.size()) {
+    return Invalid(fmt::format("class_weights: expected {} weights, one a class, found {}",
+                               learned.classes.names.size(), given.size()));
+  }
+  std::vector<float> weights;
+  for (const uint32_t of : learned.classes.of_outputs) weights.push_back(given[of]);
+  return weights;
+}
+
+Status WeighRows(std::span<const float> of_outputs, LearnRows* rows) {
+  if (of_outputs.empty()) return {};
+  bool is_any = false;
+  for (size_t row = 0; row < rows->rows(); ++row) {
+    rows->weights[row] *= of_outputs[static_cast<size_t>(rows->labels[row])];
+    is_any = is_any || rows->weights[row] > 0;
+  }
+  return is_any ? Status() : Invalid("all weights of rows times those of their classes are 0");
+}
+
+}  // namespace strata

@@ -1,0 +1,118 @@
+#include "worker/gbdt/catboost/train/label_column.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/human_text.h"
+#include "worker/gbdt/catboost/pool_file.h"
+
+namespace strata {
+namespace {
+
+// What a label of the loss must be; null: this one fits.
+const char* LabelFault(FitLoss loss, float label) {
+  if (!std::isfinite(label)) return "a finite number";
+  if (loss == FitLoss::kCrossEntropy && !(label >= 0 && label <= 1)) {
+    return "a probability from 0 to 1, as CrossEntropy has them";
+  }
+  const bool is_count = loss == FitLoss::kPoisson || loss == FitLoss::kTweedie;
+  return is_count && label < 0 ? "0 or above, as Poisson and Tweedie have them" : nullptr;
+}
+
+Status WrongLabel(std::string_view expected, std::string_view found) {
+  return Invalid(
+      fmt::format("expected a label that is {}, found '{}'", expected, ShownBytes(found)));
+}
+
+}  // namespace
+
+LabelColumn::LabelColumn(const FitParameters& parameters) : p_(parameters) {
+  if (!HasClasses(p_.loss.type)) return;
+  classes_.names = p_.class_names;
+  is_open_ = classes_.names.empty();
+  for (uint32_t k = 0; k < classes_.names.size(); ++k) known_.emplace(classes_.names[k], k);
+}
+
+LabelColumn::LabelColumn(const FitParameters& parameters, const ClassLabels& learned)
+    : p_(parameters), classes_(learned) {
+  for (uint32_t output = 0; output < learned.of_outputs.size(); ++output) {
+    known_.emplace(learned.names[learned.of_outputs[output]], output);
+  }
+}
+
+Status LabelColumn::Read(std::string_view field, float* label) {
+  if (HasClasses(p_.loss.type)) return ReadClass(field, label);
+  const bool is_number = ReadPoolNumber(field, label);
+  const char* const fault = is_number ? LabelFault(p_.loss.type, *label) : "a number";
+  return fault == nullptr ? Status() : WrongLabel(fault, field);
+}
+
+Status LabelColumn::ReadClass(std::string_view field, float* label) {
+  if (field.empty()) return WrongLabel("the name of a class", field);
+  if (const auto at = known_.find(field); at != known_.end()) {
+    *label = static_cast<float>(at->second);
+    return {};
+  }
+  if (!is_open_) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, number] : known_) names.push_back(name);
+    constexpr size_t kShown = 10;
+    names.resize(std::min(names.size(), kShown));
+    return WrongLabel(fmt::format("one of the {} classes ({}{})", known_.size(),
+                                  fmt::join(names, ", "), known_.size() > kShown ? ", ..." : ""),
+                      field);
+  }
+  const MutexLock lock(mutex_);
+  auto at = found_.find(field);
+  if (at == found_.end()) {
+    if (found_.size() == kFitClassesMax) {
+      return WrongLabel(fmt::format("one of up to {} classes", kFitClassesMax), field);
+    }
+    at = found_.emplace(field, static_cast<uint32_t>(found_.size())).first;
+  }
+  *label = static_cast<float>(at->second);
+  return {};
+}
+
+std::vector<std::string> LabelColumn::TakeFound() {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> texts(found_.size());
+  for (const auto& [text, number] : found_) texts[number] = text;
+  return texts;
+}
+
+Result<ClassLabels> LabelColumn::Finish(std::vector<float>* labels) && {
+  const bool is_learned = !classes_.of_outputs.empty();
+  if (!HasClasses(p_.loss.type) || is_learned) return std::move(classes_);
+  std::vector<std::string> texts = classes_.names;  // by the numbers that labels have now
+  if (is_open_) {
+    texts = TakeFound();
+    classes_.names = texts;
+    SortClasses(classes_.names);
+  }
+  std::vector<uint8_t> is_there(texts.size());
+  for (const float label : *labels) is_there[static_cast<size_t>(label)] = 1;
+  std::vector<float> output_of(texts.size());
+  for (uint32_t k = 0; k < classes_.names.size(); ++k) {
+    const auto at =
+        static_cast<size_t>(std::ranges::find(texts, classes_.names[k]) - texts.begin());
+    if (is_there[at] == 0) continue;
+    output_of[at] = static_cast<float>(classes_.of_outputs.size());
+    classes_.of_outputs.push_back(k);
+  }
+  const size_t found = classes_.of_outputs.size();
+  const bool is_binary = IsBinary(p_.loss.type);
+  if (found < 2 || (is_binary && classes_.names.size() != 2)) {
+    return Invalid(fmt::format("expected labels of {} classes, as {} has them, found {}",
+                               is_binary ? "two" : "two or more", FitLossName(p_.loss.type),
+                               is_binary ? classes_.names.size() : found));
+  }
+  for (float& label : *labels) label = output_of[static_cast<size_t>(label)];
+  return std::move(classes_);
+}
+
+}  // namespace strata
