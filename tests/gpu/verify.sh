@@ -75,7 +75,7 @@ steps_of_tests() {
   done
   for program in tree_blocks_gpu_test gpu_sets_test item_set_gpu_test ps_server_gpu_test \
     gpu_trees_gpu_test tree_engine_gpu_test trees_soak_gpu_test dense_gpu_test gpu_network_test \
-    gpu_trainer_test gpu_job_test; do
+    gpu_trainer_test gpu_job_test bench_histogram_gpu_test; do
     test_step 600 "$program"
   done
   if ((is_emulated)); then # GPUs that fail when they are told to
@@ -105,6 +105,7 @@ steps_of_tools() {
   for tool in memcheck initcheck synccheck racecheck; do
     tool_step "$tool" storage_gpu_test 600 'map' "$map"
     tool_step "$tool" tree_blocks_gpu_test 600 'all' '*'
+    tool_step "$tool" bench_histogram_gpu_test 600 'all' '*'
   done
   tool_step memcheck sparse_gpu_test 600 'updates' "$missing:BatchOnGpu.Update*:UpdatesInTurn*"
   tool_step initcheck sparse_gpu_test 600 'missing keys' "$missing"
