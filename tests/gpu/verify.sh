@@ -75,7 +75,7 @@ steps_of_tests() {
   done
   for program in tree_blocks_gpu_test gpu_sets_test item_set_gpu_test ps_server_gpu_test \
     gpu_trees_gpu_test tree_engine_gpu_test trees_soak_gpu_test dense_gpu_test gpu_network_test \
-    gpu_trainer_test gpu_job_test bench_histogram_gpu_test; do
+    gpu_trainer_test gpu_job_test bench_histogram_gpu_test catboost_gpu_test; do
     test_step 600 "$program"
   done
   if ((is_emulated)); then # GPUs that fail when they are told to
@@ -129,6 +129,7 @@ steps_of_tools() {
     tool_step "$tool" gpu_trainer_test 600 'all' '*'
   done
   tool_step memcheck tree_engine_gpu_test 600 'ranks and metrics' 'RanksTraining*:TreeMetric*'
+  tool_step memcheck catboost_gpu_test 600 'models' '*ModelsPredict*'
   tool_step memcheck gpu_contract_test 600 'lookups' 'GpuUpdates*:GpuRandom.LookupsBehind*'
   for tool in memcheck initcheck synccheck; do
     tool_step "$tool" gpu_contract_test 600 'tiers' "$tiers"

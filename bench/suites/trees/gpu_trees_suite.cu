@@ -15,6 +15,7 @@
 #include "bench/harness/gpu_time.cuh"
 #include "bench/harness/measure.h"
 #include "bench/harness/scratch_folder.h"
+#include "bench/suites/trees/catboost_predictions.h"
 #include "bench/suites/trees/gpu_histograms.h"
 #include "bench/suites/trees/gpu_tree_rounds.h"
 #include "bench/suites/trees/tree_arrays.h"
@@ -369,6 +370,7 @@ Suite GpuTreesSuite() {
         }
         AddGpuTreeRounds(&cases);
         AddGpuHistograms(&cases);
+        AddCatBoostGpuPredictions(&cases);
         const size_t gpus = std::min<size_t>(GpuLeaves::Devices(), 16);
         if (gpus < 2) return cases;
         shapes = {{10'000'000, 28, 255, 0}, {60'000'000, 28, 255, 0}};

@@ -9,6 +9,7 @@
 #include "bench/harness/machine.h"
 #include "bench/harness/measure.h"
 #include "bench/harness/scratch_folder.h"
+#include "bench/suites/trees/catboost_predictions.h"
 #include "bench/suites/trees/oblivious_cases.h"
 #include "bench/suites/trees/tree_arrays.h"
 #include "bench/suites/trees/tree_contender.h"
@@ -101,6 +102,7 @@ Suite TreesSuite() {
           }
         }
         AddObliviousTrees(&cases);
+        AddCatBoostPredictions(&cases);
         return cases;
       }};
 }

@@ -27,17 +27,19 @@ Result<cudaStream_t> ArrayPieces::Reader::Stream() {
 }
 
 // The room whose turn it is, once what was in it is done with.
-Result<ArrayPieces::Room*> ArrayPieces::Reader::NextRoom(size_t bytes, size_t result_bytes) {
+Result<ArrayPieces::Room*> ArrayPieces::Reader::NextRoom(size_t bytes, size_t scratch_bytes,
+                                                         size_t result_bytes) {
   std::unique_ptr<Room>& room = rooms_[turn_];
   turn_ = 1 - turn_;
   if (room != nullptr && room->host.values().size() >= bytes &&
-      room->host_results.values().size() >= result_bytes) {
+      room->scratch.size() >= scratch_bytes && room->host_results.values().size() >= result_bytes) {
     return room.get();
   }
   room = std::make_unique<Room>();
   const size_t room_bytes = std::max(bytes, kPieceBytes);
   STRATA_TRY(room->host.Make(room_bytes, "pieces of an array on the host"));
   STRATA_TRY(room->device.Make(room_bytes, "pieces of an array on the GPU"));
+  STRATA_TRY(room->scratch.Make(scratch_bytes, "pieces of an array on the GPU"));
   if (result_bytes > 0) {
     const size_t results = std::max(result_bytes, kPieceBytes);
     STRATA_TRY(room->host_results.Make(results, "results on the host"));
@@ -62,7 +64,7 @@ Status ArrayPieces::Reader::Send(const NumberArray& array, uint64_t first, uint6
   STRATA_TRY(Take(rooms_[turn_].get(), work));
   const size_t bytes = count * array.row_bytes();
   const size_t result_bytes = count * work.result_bytes;
-  STRATA_ASSIGN(Room* const room, NextRoom(bytes, result_bytes));
+  STRATA_ASSIGN(Room* const room, NextRoom(bytes, count * work.scratch_bytes, result_bytes));
   STRATA_TRY(array.read(first, room->host.values().first(bytes)));
   const auto copy = [&](void* to, const void* from, size_t size) {
     return FromCuda(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream),
@@ -72,6 +74,7 @@ Status ArrayPieces::Reader::Send(const NumberArray& array, uint64_t first, uint6
   room->piece = {.first_row = first,
                  .rows = static_cast<uint32_t>(count),
                  .values = room->device.data(),
+                 .scratch = room->scratch.data(),
                  .results = room->device_results.data()};
   work.enqueue(room->piece, stream);
   STRATA_TRY(FromCuda(cudaGetLastError(), "rows of an array on the GPU"));

@@ -36,18 +36,20 @@ class SharedStatus {
   Status status_ STRATA_GUARDED_BY(mutex_);
 };
 
-// Rows of the array in the GPU's memory, with room for their results.
+// Rows of the array in the GPU's memory, with room for what is made of them there and for results.
 struct ArrayPiece {
   uint64_t first_row = 0;
   uint32_t rows = 0;
   const std::byte* values = nullptr;
+  std::byte* scratch = nullptr;
   std::byte* results = nullptr;
 };
 
 struct PieceWork {
   // Enqueues the work on a piece.
   std::function<void(const ArrayPiece& piece, cudaStream_t stream)> enqueue;
-  size_t result_bytes = 0;  // of a row; 0: no results
+  size_t scratch_bytes = 0;  // of a row
+  size_t result_bytes = 0;   // of a row; 0: no results
   // Takes them; several threads at once.
   std::function<void(uint64_t first_row, std::span<const std::byte> results)> take = {};
 };
@@ -67,6 +69,7 @@ class ArrayPieces {
   struct Room {
     PinnedMemory<std::byte> host;
     DeviceMemory<std::byte> device;
+    DeviceMemory<std::byte> scratch;
     PinnedMemory<std::byte> host_results;
     DeviceMemory<std::byte> device_results;
     cudaEvent_t done = nullptr;
@@ -88,7 +91,7 @@ class ArrayPieces {
     Status Finish(const PieceWork& work);
 
    private:
-    Result<Room*> NextRoom(size_t bytes, size_t result_bytes);
+    Result<Room*> NextRoom(size_t bytes, size_t scratch_bytes, size_t result_bytes);
     static Status Take(Room* room, const PieceWork& work);
 
     cudaStream_t stream_ = nullptr;

@@ -2,6 +2,7 @@
 #include "kernels/tree/grow/gpu_leaves.h"
 #include "kernels/tree/grow/gpu_trees.h"
 #include "kernels/tree/metric/gpu_metrics.h"
+#include "kernels/tree/score/gpu_bin_forest.h"
 #include "kernels/tree/score/gpu_forest.h"
 #include "kernels/tree/score/gpu_scores.h"
 
@@ -29,6 +30,12 @@ Result<std::shared_ptr<const GpuBins>> GpuBins::Make(int /*device*/, const Numbe
 
 Result<std::unique_ptr<GpuForest>> GpuForest::Open(int /*device*/, const ForestView& /*forest*/,
                                                    size_t /*classes*/) {
+  return NotFound(kAbsent);
+}
+
+Result<std::unique_ptr<GpuBinForest>> GpuBinForest::Open(int /*device*/,
+                                                         const BinColumnsView& /*columns*/,
+                                                         const BinForestView& /*forest*/) {
   return NotFound(kAbsent);
 }
 

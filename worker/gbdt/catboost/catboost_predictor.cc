@@ -1,70 +1,118 @@
 #include "worker/gbdt/catboost/catboost_predictor.h"
 
-namespace strata {
+#include <algorithm>
+#include <utility>
 
-CatBoostPredictor::CatBoostPredictor(const CatBoostModel& model) : model_(model), bins_(model) {
+#include "base/log.h"
+#include "worker/gbdt/catboost/oblivious_sums.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kPieceRows = 256;  // whose bins stay in a core's nearest caches
+
+}  // namespace
+
+CatBoostPredictor::CatBoostPredictor(const CatBoostModel& model)
+    : bins_(model), is_oblivious_(model.oblivious), bias_(model.bias), scale_(model.scale) {
   for (const CatBoostTree& tree : model.trees) {
-    for (const uint32_t split : tree.splits) tree_splits_.push_back(bins_.split(split));
+    const size_t count = is_oblivious_ ? tree.splits.size() : tree.nodes.size();
+    trees_.push_back({.first_split = splits_.size(),
+                      .splits = static_cast<uint32_t>(count),
+                      .first_value = values_.size()});
+    for (const uint32_t split : tree.splits) splits_.push_back(bins_.split(split));
+    for (const CatBoostNode& node : tree.nodes) {
+      splits_.push_back(bins_.split(node.split));
+      children_.push_back({.left = node.left, .right = node.right});
+    }
+    values_.insert(values_.end(), tree.values.begin(), tree.values.end());
   }
+}
+
+Result<CatBoostPredictor> CatBoostPredictor::Make(const CatBoostModel& model,
+                                                  const DeviceChoice& device) {
+  CatBoostPredictor predictor(model);
+  STRATA_TRY(predictor.OpenGpu(device));
+  return predictor;
+}
+
+Status CatBoostPredictor::OpenGpu(const DeviceChoice& device) {
+  if (device.kind == DeviceKind::kCpu) return {};
+  Result<std::unique_ptr<GpuBinForest>> gpu =
+      GpuBinForest::Open(device.ordinal.value_or(0), bins_.view(), forest());
+  if (gpu.ok()) {
+    gpu_ = std::move(*gpu);
+    return {};
+  }
+  if (device.kind.has_value()) return gpu.status();
+  Log(LogLevel::kInfo, "device = auto: the CPU predicts: {}", gpu.status().message());
+  return {};
+}
+
+BinForestView CatBoostPredictor::forest() const {
+  return {.trees = trees_,
+          .splits = splits_,
+          .children = children_,
+          .values = values_,
+          .bias = bias_,
+          .scale = scale_};
+}
+
+Status CatBoostPredictor::Predict(const CatBoostRows& rows, WorkPool& pool,
+                                  std::span<double> out) const {
+  if (!on_gpu()) {
+    pool.RunPieces(rows.rows(), kPieceRows, [&](size_t begin, size_t end) {
+      RawOf(rows, {.begin = begin, .count = end - begin}, out);
+    });
+    return {};
+  }
+  const auto read = [&](size_t first, size_t count, uint32_t* to) {
+    rows.CopyRows(first, count, to);
+  };
+  return gpu_->Raw({.rows = rows.rows(),
+                    .numbers = rows.numbers(),
+                    .categories = rows.categories(),
+                    .read = read},
+                   pool, out);
 }
 
 void CatBoostPredictor::Raw(const CatBoostRows& rows, std::span<double> out) const {
-  const size_t count = rows.rows();
-  std::vector<uint8_t> bins(bins_.columns() * count);
-  bins_.Fill(rows, bins);
-  for (double& value : out) value = 0;
-  const BinSplit* splits = tree_splits_.data();
-  for (const CatBoostTree& tree : model_.trees) {
-    if (model_.oblivious) {
-      AddOblivious(tree, splits, bins, out);
-      splits += tree.splits.size();
-    } else {
-      AddOther(tree, bins, count, out);
-    }
-  }
-  for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = out[i] * model_.scale + model_.bias[i % model_.outputs];
-  }
+  RunPieces(nullptr, rows.rows(), kPieceRows, [&](size_t begin, size_t end) {
+    RawOf(rows, {.begin = begin, .count = end - begin}, out);
+  });
 }
 
-void CatBoostPredictor::AddLeaf(const CatBoostTree& tree, size_t leaf, double* out) const {
-  const double* const values = tree.values.data() + leaf * model_.outputs;
-  for (size_t k = 0; k < model_.outputs; ++k) out[k] += values[k];
+// Into the place of the rows among all.
+void CatBoostPredictor::RawOf(const CatBoostRows& rows, const RowPiece& piece,
+                              std::span<double> all) const {
+  const size_t outputs = bias_.size();
+  const std::span<double> out = all.subspan(piece.begin * outputs, piece.count * outputs);
+  std::vector<uint8_t> bins(bins_.columns() * piece.count + kObliviousSlack);
+  bins_.FillPiece(rows, piece, bins);
+  std::ranges::fill(out, 0);
+  if (is_oblivious_) {
+    AddObliviousTrees(forest(), bins.data(), out);
+  } else {
+    AddOther(bins.data(), out);
+  }
+  for (size_t i = 0; i < out.size(); ++i) out[i] = out[i] * scale_ + bias_[i % outputs];
 }
 
-void CatBoostPredictor::AddOblivious(const CatBoostTree& tree, const BinSplit* splits,
-                                     std::span<const uint8_t> bins, std::span<double> out) const {
-  const size_t rows = out.size() / model_.outputs;
-  std::vector<uint16_t> leaves(rows, 0);  // a tree has at most 16 splits
-  uint16_t* const leaf = leaves.data();
-  for (size_t k = 0; k < tree.splits.size(); ++k) {
-    const uint8_t* const bin = bins.data() + splits[k].column * rows;
-    const uint8_t mask = splits[k].mask;
-    const uint8_t least = splits[k].least;
-    const auto bit = static_cast<uint16_t>(1U << k);
+void CatBoostPredictor::AddOther(const uint8_t* bins, std::span<double> out) const {
+  const size_t outputs = bias_.size();
+  const size_t rows = out.size() / outputs;
+  for (const BinTree& tree : trees_) {
     for (size_t row = 0; row < rows; ++row) {
-      const bool is_set = static_cast<uint8_t>(bin[row] ^ mask) >= least;
-      leaf[row] = static_cast<uint16_t>(leaf[row] | (is_set ? bit : 0));
+      int32_t at = tree.splits == 0 ? ~0 : 0;
+      while (at >= 0) {
+        const size_t node = tree.first_split + static_cast<size_t>(at);
+        const bool is_set = splits_[node].Of(bins[splits_[node].column * rows + row]);
+        at = is_set ? children_[node].right : children_[node].left;
+      }
+      const double* const values =
+          values_.data() + tree.first_value + static_cast<size_t>(~at) * outputs;
+      for (size_t k = 0; k < outputs; ++k) out[row * outputs + k] += values[k];
     }
-  }
-  if (model_.outputs == 1) {
-    for (size_t row = 0; row < rows; ++row) out[row] += tree.values[leaf[row]];
-    return;
-  }
-  for (size_t row = 0; row < rows; ++row) AddLeaf(tree, leaf[row], &out[row * model_.outputs]);
-}
-
-void CatBoostPredictor::AddOther(const CatBoostTree& tree, std::span<const uint8_t> bins,
-                                 size_t rows, std::span<double> out) const {
-  for (size_t row = 0; row < rows; ++row) {
-    int32_t at = tree.nodes.empty() ? ~0 : 0;
-    while (at >= 0) {
-      const CatBoostNode& node = tree.nodes[static_cast<size_t>(at)];
-      const BinSplit& split = bins_.split(node.split);
-      at = split.Of(bins[split.column * rows + row]) ? node.right : node.left;
-    }
-    const int32_t leaf = ~at;
-    AddLeaf(tree, static_cast<size_t>(leaf), &out[row * model_.outputs]);
   }
 }
 

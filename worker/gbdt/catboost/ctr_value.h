@@ -1,5 +1,4 @@
-// The key that CatBoost's statistics of categories have for a row, and the number that is made of
-// them, in float as CatBoost has it.
+// The number that is made of CatBoost's statistics of a key, in float as CatBoost has it.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +8,6 @@
 #include "worker/gbdt/catboost/key_index.h"
 
 namespace strata {
-
-// A key begins as 0 and takes in one element after the other (CatBoost's CalcHash).
-inline uint64_t CombinedKey(uint64_t key, uint64_t element) {
-  constexpr uint64_t kFactor = 0x4906ba494954cb65ULL;
-  return kFactor * (key + kFactor * element);
-}
-
-// What a key takes in of a category: its hash as a signed number.
-inline uint64_t KeyOfCategory(uint32_t hash) {
-  return static_cast<uint64_t>(int64_t{static_cast<int32_t>(hash)});
-}
 
 // `place` of the key in the table; KeyIndex::kNone: a key that training has not seen, which has no
 // rows.

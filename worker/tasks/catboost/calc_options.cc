@@ -37,6 +37,10 @@ constexpr Setting kCalcSettings[] = {
      .help = "Threads that predict; -1 is one a core. The numbers do not depend on them.",
      .min = -1,
      .max = 1024},
+    {.key = "device",
+     .default_value = "cpu",
+     .help = "Where the trees predict: cpu, cuda, cuda:N, or auto: on a GPU where there is one "
+             "that will do. The numbers do not depend on it."},
 };
 
 constexpr RefusedKey kRefusedCalcSettings[] = {
@@ -50,7 +54,8 @@ constexpr RefusedKey kRefusedCalcSettings[] = {
 };
 
 constexpr std::string_view kOfRows[] = {"input_path", "column_description", "prediction_type",
-                                        "delimiter",  "has_header",         "thread_count"};
+                                        "delimiter",  "has_header",         "thread_count",
+                                        "device"};
 
 std::string_view KeyOfWord(std::string_view word) { return word.substr(0, word.find('=')); }
 
@@ -105,7 +110,11 @@ Result<CalcOptions> ParseCalcOptions(std::span<const std::string> words, const s
                          .output_path = settings.Text("output_path"),
                          .prediction_type = settings.Text("prediction_type"),
                          .threads = ThreadCount(settings),
+                         .device = {},
                          .inputs = {}};
+  const Result<DeviceChoice> device = ParseDevice(settings.Text("device"));
+  if (!device.ok()) return device.status().Prefixed("device");
+  options.device = *device;
   STRATA_ASSIGN(options.rows, ReadPoolOptions(settings, "input_path"));
   options.inputs = {{"model_file", options.model_file},
                     {"column_description", options.rows.column_description}};

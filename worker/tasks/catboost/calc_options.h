@@ -8,6 +8,7 @@
 
 #include "base/file/output_file.h"
 #include "base/settings/settings.h"
+#include "kernels/core/device_choice.h"
 #include "strata/status.h"
 #include "worker/gbdt/catboost/pool_file.h"
 
@@ -20,6 +21,7 @@ struct CalcOptions {
   std::string output_path;
   std::string prediction_type = "RawFormulaVal";
   int threads = 0;  // 0: one a core
+  DeviceChoice device;
   // What it reads, with the options that name it.
   std::vector<NamedFile> inputs;
 };

@@ -19,7 +19,7 @@ namespace strata {
 namespace {
 
 constexpr uint64_t kCatBoostBytesMax = uint64_t{16} << 30;
-constexpr size_t kPieceRows = 256;  // that one thread reads and predicts for at a time
+constexpr size_t kPieceRows = 256;  // that one thread reads or writes at a time
 
 class CalcTask {
  public:
@@ -60,7 +60,7 @@ class CalcTask {
     STRATA_ASSIGN(const PredictedValues values, PredictedValues::Make(model_, o_.prediction_type));
     STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
                   PoolFile::Open(context_.disk, o_.rows, model_, context_.check));
-    const CatBoostPredictor predictor(model_);
+    STRATA_ASSIGN(const CatBoostPredictor predictor, CatBoostPredictor::Make(model_, o_.device));
     MachineParameters machine;
     machine.num_threads = o_.threads;
     STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, StartTreePool(machine));
@@ -81,48 +81,47 @@ class CalcTask {
                       const CatBoostPredictor& predictor, const PredictedValues& values,
                       WorkPool& pool) {
     const std::vector<Line> lines = file.RowsOf(block);
-    struct Piece {
-      Status status;
-      std::string text;
-    };
-    std::vector<Piece> pieces((lines.size() + kPieceRows - 1) / kPieceRows);
+    CatBoostRows rows(model_, lines.size());
+    std::vector<std::string> ids(lines.size());
+    std::vector<Status> read((lines.size() + kPieceRows - 1) / kPieceRows);
     pool.RunPieces(lines.size(), kPieceRows, [&](size_t begin, size_t end) {
-      Piece& piece = pieces[begin / kPieceRows];
-      piece.status = PredictLines(file, block, std::span(lines).subspan(begin, end - begin),
-                                  result_.rows + begin, predictor, values, &piece.text);
+      read[begin / kPieceRows] = ReadLines(file, block, lines, begin, end, &rows, ids);
     });
-    for (const Piece& piece : pieces) {
-      STRATA_TRY(piece.status);
-      out_ += piece.text;
-    }
+    for (const Status& status : read) STRATA_TRY(status);
+    std::vector<double> raw(lines.size() * model_.outputs);
+    STRATA_TRY(predictor.Predict(rows, pool, raw));
+    std::vector<std::string> texts(read.size());
+    pool.RunPieces(lines.size(), kPieceRows, [&](size_t begin, size_t end) {
+      AppendRows(values, raw, ids, begin, end, &texts[begin / kPieceRows]);
+    });
+    for (const std::string& text : texts) out_ += text;
     result_.rows += lines.size();
     return {};
   }
 
-  // `first` is the number of the first of the rows.
-  Status PredictLines(const PoolFile& file, const TextBlock& block, std::span<const Line> lines,
-                      uint64_t first, const CatBoostPredictor& predictor,
-                      const PredictedValues& values, std::string* text) const {
-    CatBoostRows rows(model_, lines.size());
-    std::vector<std::string> ids(lines.size());
+  Status ReadLines(const PoolFile& file, const TextBlock& block, std::span<const Line> lines,
+                   size_t begin, size_t end, CatBoostRows* rows, std::span<std::string> ids) const {
     CsvFields fields;
-    for (size_t row = 0; row < lines.size(); ++row) {
+    for (size_t row = begin; row < end; ++row) {
       std::string_view id;
-      const Status read = file.ReadRow(lines[row].text, row, &rows, &fields, &id);
+      const Status read = file.ReadRow(lines[row].text, row, rows, &fields, &id);
       if (!read.ok()) return read.Prefixed(block.PlaceOf(lines[row]));
-      ids[row] = file.has_sample_ids() ? std::string(id) : fmt::format("{}", first + row);
+      ids[row] = file.has_sample_ids() ? std::string(id) : fmt::format("{}", result_.rows + row);
     }
-    std::vector<double> raw(lines.size() * model_.outputs);
-    predictor.Raw(rows, raw);
+    return {};
+  }
+
+  void AppendRows(const PredictedValues& values, std::span<const double> raw,
+                  std::span<const std::string> ids, size_t begin, size_t end,
+                  std::string* text) const {
     std::vector<double> predicted(values.columns());
-    for (size_t row = 0; row < lines.size(); ++row) {
-      values.Of(std::span(raw).subspan(row * model_.outputs, model_.outputs), predicted);
+    for (size_t row = begin; row < end; ++row) {
+      values.Of(raw.subspan(row * model_.outputs, model_.outputs), predicted);
       *text += ids[row];
       *text += '\t';
       values.AppendText(predicted, text);
       *text += '\n';
     }
-    return {};
   }
 
   const CalcOptions& o_;

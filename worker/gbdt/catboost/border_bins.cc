@@ -1,0 +1,65 @@
+#include "worker/gbdt/catboost/border_bins.h"
+
+#include <cstring>
+
+namespace strata {
+namespace {
+
+constexpr size_t kLanes = 8;
+constexpr size_t kVectors = 4;
+constexpr size_t kRows = kLanes * kVectors;  // that are counted for at a time
+// Of more borders than these, a search of one number after the other asks for fewer.
+constexpr uint32_t kBordersCounted = 64;
+
+using Floats [[gnu::vector_size(kLanes * sizeof(float))]] = float;
+using Counts [[gnu::vector_size(kLanes * sizeof(int32_t))]] = int32_t;
+
+// kRows of them. Each border is compared with all numbers.
+inline void CountRows(const BorderColumn& column, const float* borders, const float* numbers,
+                      uint8_t* bins) {
+  Floats own[kVectors];
+  Counts below[kVectors] = {};
+  std::memcpy(own, numbers, sizeof own);
+  for (uint32_t i = 0; i < column.count; ++i) {
+    const Floats border = borders[column.begin + i] - Floats{};
+    for (size_t v = 0; v < kVectors; ++v) below[v] -= own[v] > border;  // true is -1
+  }
+  if (column.nan_is_above) {
+    const Counts all = static_cast<int32_t>(column.count) - Counts{};
+    for (size_t v = 0; v < kVectors; ++v) below[v] = own[v] == own[v] ? below[v] : all;
+  }
+  for (size_t row = 0; row < kRows; ++row) {
+    bins[row] = static_cast<uint8_t>(below[row / kLanes][row % kLanes]);
+  }
+}
+
+inline void Bin(const BorderColumn& column, const float* borders, std::span<const float> numbers,
+                uint8_t* bins) {
+  size_t row = 0;
+  if (column.count <= kBordersCounted) {
+    for (; row + kRows <= numbers.size(); row += kRows) {
+      CountRows(column, borders, numbers.data() + row, bins + row);
+    }
+  }
+  for (; row < numbers.size(); ++row) bins[row] = column.BinOf(borders, numbers[row]);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2"), gnu::flatten]] void BinAvx2(const BorderColumn& column, const float* borders,
+                                                   std::span<const float> numbers, uint8_t* bins) {
+  Bin(column, borders, numbers, bins);
+}
+#endif
+
+}  // namespace
+
+void BinNumbers(const BorderColumn& column, std::span<const float> borders,
+                std::span<const float> numbers, uint8_t* bins) {
+#if defined(__x86_64__)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) return BinAvx2(column, borders.data(), numbers, bins);
+#endif
+  Bin(column, borders.data(), numbers, bins);
+}
+
+}  // namespace strata
