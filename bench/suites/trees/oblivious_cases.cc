@@ -59,6 +59,7 @@ Result<ObliviousRun> RunOurs(const std::string& folder, size_t depth) {
   FitParameters parameters;
   parameters.loss = FitLoss::kLogloss;
   parameters.iterations = kTrees;
+  parameters.sampling.type = BootstrapType::kNo;
   parameters.learning_rate = 0.1F;
   parameters.depth = depth;
   parameters.border_count = kBorders;
@@ -78,7 +79,7 @@ Result<ObliviousRun> RunOurs(const std::string& folder, size_t depth) {
                 FitTrees(parameters, learn, nullptr, *pool, goes_on, &model));
   return ObliviousRun{.construct_seconds = SecondsBetween(begin, constructed),
                       .train_seconds = SecondsBetween(constructed, RealClock().Now()),
-                      .loss = fitted.losses.learn};
+                      .loss = fitted.losses.learn[0].value_or(0)};
 }
 
 Result<ObliviousRun> RunCatBoost(const std::string& folder, size_t depth, std::string* name) {
