@@ -217,6 +217,27 @@ constexpr Setting kFitSettings[] = {
              "last tree's leaves.",
      .min = 0,
      .max = 1e30},
+    {.key = "sampling_frequency",
+     .type = SettingType::kChoice,
+     .default_value = "PerTree",
+     .help = "Whether a sample is drawn for each tree, or for each of its levels. The latter takes "
+             "more time.",
+     .choices = "PerTree|PerTreeLevel"},
+    {.key = "random_strength",
+     .type = SettingType::kFloat,
+     .default_value = "1",
+     .help = "How much noise is added to the scores of splits: normal numbers whose deviation is "
+             "this times that of the gradients. It shrinks as the model grows. 0: none.",
+     .min = 0,
+     .max = 1e30},
+    {.key = "rsm",
+     .type = SettingType::kFloat,
+     .default_value = "1",
+     .help =
+         "Probability with which a level of a tree looks at a feature (colsample_bylevel is the "
+         "same). A level that looks at none ends its tree.",
+     .min = 0,
+     .max = 1},
     {.key = "random_seed",
      .type = SettingType::kInt,
      .default_value = "0",
@@ -224,8 +245,6 @@ constexpr Setting kFitSettings[] = {
              "threads; another one than CatBoost's, whose random numbers are others.",
      .min = 0,
      .max = 9e18},
-    {.key = "random_strength",
-     .help = "Must be 0: noise of scores, which CatBoost's default has, is not there yet."},
     {.key = "boosting_type",
      .default_value = "Plain",
      .help = "Must be Plain: Ordered is not there yet."},
@@ -241,9 +260,7 @@ constexpr Setting kFitSettings[] = {
 };
 
 constexpr RefusedKey kRefusedFitSettings[] = {
-    {"sampling_frequency", "is not there yet: each tree has one sample; remove it"},
     {"sampling_unit", "is not there yet: rows are sampled; remove it"},
-    {"rsm", "is not there yet: all features are looked at; remove it"},
     {"best_model_min_trees", "is not there yet; remove it"},
     {"custom_metric", "is not there yet: eval_metric and the loss are measured; remove it"},
     {"custom_loss", "is not there yet: eval_metric and the loss are measured; remove it"},
@@ -305,34 +322,28 @@ constexpr FitAlias kFitAliases[] = {
     {"eta", "learning_rate"},          {"max_depth", "depth"},
     {"reg_lambda", "l2_leaf_reg"},     {"l2_leaf_regularizer", "l2_leaf_reg"},
     {"objective", "loss_function"},    {"max_bin", "border_count"},
-    {"random_state", "random_seed"},
+    {"random_state", "random_seed"},   {"colsample_bylevel", "rsm"},
 };
 
-// Parameters of which one value is there. Where CatBoost's default is another it must be given, so
-// that nobody takes the model for that of CatBoost's default.
+// Parameters of which one value is there.
 struct OnlyValue {
   std::string_view key;
   std::string_view value;
-  bool is_required = false;
 };
 
 constexpr OnlyValue kOnlyValues[] = {
-    {"random_strength", "0", true}, {"boosting_type", "Plain"}, {"grow_policy", "SymmetricTree"},
-    {"task_type", "CPU"},           {"has_time", "true"},
+    {"boosting_type", "Plain"},
+    {"grow_policy", "SymmetricTree"},
+    {"task_type", "CPU"},
+    {"has_time", "true"},
 };
 
 Status CheckOnlyValues(const Settings& settings) {
   for (const OnlyValue& only : kOnlyValues) {
     const std::string& found = settings.Text(only.key);
-    if (found == only.value || (found == "0.0" && only.value == "0")) continue;
-    if (settings.IsSet(only.key)) {
-      return Invalid(fmt::format("{}: {} = {} is not there yet: expected {}",
-                                 settings.Origin(only.key), only.key, ShownBytes(found),
-                                 only.value));
-    }
-    return Invalid(
-        fmt::format("{} is missing, and CatBoost's default is not there yet: expected {} = {}",
-                    only.key, only.key, only.value));
+    if (found == only.value) continue;
+    return Invalid(fmt::format("{}: {} = {} is not there yet: expected {}",
+                               settings.Origin(only.key), only.key, ShownBytes(found), only.value));
   }
   return {};
 }
@@ -459,6 +470,12 @@ class FitReader {
     STRATA_TRY(SetEnd(&p));
     STRATA_ASSIGN(p.sampling, ReadSampling(settings_));
     p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
+    p.random_strength = Rounded("random_strength");
+    p.rsm = Rounded("rsm");
+    if (!(p.rsm > 0)) {
+      return Invalid(fmt::format("{}: rsm: expected a probability above 0, found {}",
+                                 settings_.Origin("rsm"), settings_.Float("rsm")));
+    }
     const std::string& borders = settings_.Text("feature_border_type");
     p.border_type = borders == "GreedyLogSum" ? BorderType::kGreedyLogSum
                     : borders == "Median"     ? BorderType::kMedian

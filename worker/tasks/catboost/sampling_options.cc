@@ -44,6 +44,13 @@ Result<BootstrapParameters> ReadSampling(const Settings& settings) {
   };
   BootstrapParameters p = {.type = TypeOf(type),
                            .bagging_temperature = rounded("bagging_temperature")};
+  p.is_per_level = settings.Text("sampling_frequency") == "PerTreeLevel";
+  if (p.is_per_level && p.type == BootstrapType::kNo) {
+    return Invalid(
+        fmt::format("{}: sampling_frequency = PerTreeLevel has no effect with bootstrap_type = No: "
+                    "remove it",
+                    settings.Origin("sampling_frequency")));
+  }
   if (settings.IsSet("mvs_reg")) p.mvs_reg = rounded("mvs_reg");
   if (settings.IsSet("subsample")) {
     p.subsample = rounded("subsample");

@@ -17,6 +17,7 @@ namespace {
 
 // CatBoost finds a threshold for each so many rows, in their order.
 constexpr size_t kMvsBlock = 8192;
+constexpr uint64_t kSampleSequence = 0x73616d706c65;  // tells draws of rows from others
 
 double ShareOf(const BootstrapParameters& p, size_t rows) {
   if (p.subsample.has_value()) return *p.subsample;
@@ -106,10 +107,10 @@ double BootstrapSampler::MvsReg(std::span<const double> gradients,
   return mean * mean;
 }
 
-Status BootstrapSampler::Draw(uint64_t draw, std::span<const double> gradients,
+Status BootstrapSampler::Draw(uint64_t tree, uint64_t level, std::span<const double> gradients,
                               std::span<const double> last_leaves, WorkPool& pool,
                               std::span<float> factors) const {
-  const uint64_t draw_seed = Mix64(Mix64(seed_) + draw);
+  const uint64_t draw_seed = RowHash(RowHash(Mix64(seed_) ^ kSampleSequence, tree), level);
   const double mvs_reg = MvsReg(gradients, last_leaves, pool);
   std::atomic<bool> has_rows = false;
   pool.RunPieces(factors.size(), kMvsBlock, [&](size_t begin, size_t end) {

@@ -29,6 +29,7 @@ struct BootstrapParameters {
   double bagging_temperature = 1;        // of kBayesian
   // Of kMvs, what is added to squared gradients; nothing: the squared mean size of the last leaves.
   std::optional<double> mvs_reg = {};
+  bool is_per_level = false;  // each level of a tree has a sample of its own
 };
 
 // Immutable; any number of threads.
@@ -40,12 +41,12 @@ class BootstrapSampler {
   // False: all factors are 1, and nobody needs to draw them.
   bool is_active() const { return is_active_; }
 
-  // Writes the factor of each row. Factors depend on the seed, on `draw`, which numbers the calls,
-  // on the row and, of kMvs, on gradients and leaves. They do not depend on the pool. `gradients`
-  // are those of all rows, times their weights. `last_leaves` are the values of the last tree, with
-  // the learning rate; empty: there is none. kInvalid: no row is left.
-  Status Draw(uint64_t draw, std::span<const double> gradients, std::span<const double> last_leaves,
-              WorkPool& pool, std::span<float> factors) const;
+  // Writes the factor of each row. Factors depend on the seed, on tree and level, on the row and,
+  // of kMvs, on gradients and leaves. They do not depend on the pool. `gradients` are those of all
+  // rows, times their weights. `last_leaves` are the values of the last tree, with the learning
+  // rate; empty: there is none. kInvalid: no row is left.
+  Status Draw(uint64_t tree, uint64_t level, std::span<const double> gradients,
+              std::span<const double> last_leaves, WorkPool& pool, std::span<float> factors) const;
 
  private:
   // Writes the factors of rows from begin on, before end. False: all are 0.

@@ -16,6 +16,7 @@
 #include "worker/gbdt/catboost/train/model_info.h"
 #include "worker/gbdt/catboost/train/oblivious_tree.h"
 #include "worker/gbdt/catboost/train/overfitting_detector.h"
+#include "worker/gbdt/catboost/train/split_choice.h"
 #include "worker/gbdt/catboost/train/start_value.h"
 #include "worker/gbdt/catboost/train/tree_columns.h"
 
@@ -47,6 +48,7 @@ class Fit {
         leaf_iterations_(LeafIterations(parameters, model->numbers.size())),
         learning_rate_(p_.learning_rate.value_or(AutoLearningRate(p_, learn.rows()))),
         sampler_(p_.sampling, p_.random_seed, learn.rows()),
+        choice_(p_.random_seed, p_.rsm, pool),
         columns_(NumberColumns(*model, learn)),
         grower_({.is_cosine =
                      p_.score == ScoreFunction::kCosine || p_.score == ScoreFunction::kNewtonCosine,
@@ -104,8 +106,7 @@ class Fit {
 
   Status AddTree() {
     DeriveRows(p_, learn_, learn_raw_, pool_, gradients_, weights_);
-    STRATA_TRY(SampleRows());
-    const ObliviousTree grown = Grow();
+    STRATA_ASSIGN(const ObliviousTree grown, Grow());
     CatBoostTree& tree = model_.trees.emplace_back();
     tree.splits = grown.splits;
     tree.values = LeafValues(p_, leaf_iterations_, l2_, learn_, grown, learn_raw_, pool_);
@@ -120,28 +121,45 @@ class Fit {
     return {};
   }
 
-  // Gradients and weights of splits become those of a sample; leaves go by all rows.
-  Status SampleRows() {
-    if (!sampler_.is_active()) return {};
+  // What splits are searched with; leaves go by all rows.
+  struct SplitRows {
+    std::span<const double> gradients;
+    std::span<const double> weights;
+  };
+
+  Result<SplitRows> SampleRows(size_t level) {
+    if (!sampler_.is_active()) return SplitRows{gradients_, weights_};
     const bool is_first = model_.trees.empty();
-    factors_.resize(learn_.rows());
-    STRATA_TRY(sampler_.Draw(model_.trees.size(), gradients_,
+    factors_.resize(gradients_.size());
+    STRATA_TRY(sampler_.Draw(model_.trees.size(), level, gradients_,
                              is_first ? std::span<const double>() : model_.trees.back().values,
                              pool_, factors_));
+    sampled_gradients_.resize(gradients_.size());
+    sampled_weights_.resize(weights_.size());
     pool_.RunPieces(learn_.rows(), FitPiece(learn_.rows()), [&](size_t begin, size_t end) {
       for (size_t row = begin; row < end; ++row) {
-        gradients_[row] *= factors_[row];
-        weights_[row] *= factors_[row];
+        sampled_gradients_[row] = gradients_[row] * factors_[row];
+        sampled_weights_[row] = weights_[row] * factors_[row];
       }
     });
-    return {};
+    return SplitRows{sampled_gradients_, sampled_weights_};
   }
 
-  ObliviousTree Grow() {
-    grower_.Begin(gradients_, weights_);
+  Result<ObliviousTree> Grow() {
+    const size_t trees = model_.trees.size();
+    LevelDraw draw = {
+        .tree = trees,
+        .deviation = NoiseDeviation(p_.random_strength, gradients_, learn_.rows(),
+                                    learning_rate_ * static_cast<double>(trees), pool_)};
+    STRATA_ASSIGN(const SplitRows rows, SampleRows(0));
+    grower_.Begin(rows.gradients, rows.weights);
     grower_.AddFixedColumns(columns_.columns);
-    while (grower_.levels() < p_.depth) {
-      const std::optional<GrowSplit> best = BestSplit(grower_.Score());
+    for (; grower_.levels() < p_.depth; ++draw.level) {
+      if (draw.level > 0 && p_.sampling.is_per_level) {
+        STRATA_ASSIGN(const SplitRows of_level, SampleRows(draw.level));
+        grower_.SetGradients(of_level.gradients, of_level.weights);
+      }
+      const std::optional<GrowSplit> best = choice_.Choose(draw, grower_.Score(), {});
       if (!best.has_value() || !grower_.Split(*best)) break;
     }
     GrownObliviousTree grown = grower_.Take();
@@ -197,6 +215,7 @@ class Fit {
   const size_t leaf_iterations_;
   const double learning_rate_;
   const BootstrapSampler sampler_;
+  const SplitChoice choice_;
   const TreeColumns columns_;
   ObliviousGrower grower_;
   std::optional<OverfittingDetector> detector_;
@@ -204,7 +223,10 @@ class Fit {
   std::vector<double> test_raw_;
   std::vector<double> gradients_;
   std::vector<double> weights_;
-  std::vector<float> factors_;  // of the rows in the sample
+  // Of a sample: the factors of rows, and what they make of gradients and weights.
+  std::vector<float> factors_;
+  std::vector<double> sampled_gradients_;
+  std::vector<double> sampled_weights_;
 };
 
 }  // namespace

@@ -45,6 +45,8 @@ struct FitParameters {
   bool use_best_model = false;                 // the trees after the best test rows are left out
   std::optional<DetectorParameters> detector;  // nothing: all iterations are run
   BootstrapParameters sampling;
+  double random_strength = 1;  // of the noise of scores
+  double rsm = 1;              // probability with which a level of a tree looks at a column
   uint64_t random_seed = 0;
   BorderType border_type = BorderType::kGreedyLogSum;
   size_t border_count = 254;  // of a number: up to 255

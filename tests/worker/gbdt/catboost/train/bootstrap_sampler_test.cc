@@ -39,7 +39,8 @@ std::vector<float> Draw(const BootstrapParameters& parameters, uint64_t draw,
                         uint64_t seed = 11) {
   const BootstrapSampler sampler(parameters, seed, gradients.size());
   std::vector<float> factors(gradients.size());
-  const Status status = sampler.Draw(draw, gradients, last_leaves, *PoolOf(threads), factors);
+  const Status status =
+      sampler.Draw(draw / 6, draw % 6, gradients, last_leaves, *PoolOf(threads), factors);
   EXPECT_TRUE(status.ok()) << status.ToString();
   return factors;
 }
@@ -214,7 +215,7 @@ TEST(BootstrapSampler, FewRowsAreAllKept) {
 TEST(BootstrapSampler, ASampleOfNoRowsIsAnError) {
   const BootstrapSampler sampler({.type = BootstrapType::kBernoulli, .subsample = 1e-9}, 1, 200);
   std::vector<float> factors(200);
-  const Status status = sampler.Draw(0, std::vector<double>(200, 1), {}, *PoolOf(0), factors);
+  const Status status = sampler.Draw(0, 0, std::vector<double>(200, 1), {}, *PoolOf(0), factors);
   EXPECT_THAT(status.message(), HasSubstr("sampling leaves none of 200 rows: raise subsample"));
 }
 

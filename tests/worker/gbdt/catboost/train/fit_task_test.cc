@@ -255,6 +255,38 @@ TEST_F(FitTaskTest, SamplesDependOnTheSeedAlone) {
   EXPECT_EQ(model({}), mvs) << "the default";
 }
 
+// What is random is there by default, and depends on the seed alone.
+TEST_F(FitTaskTest, NoiseAndDrawsDependOnTheSeedAlone) {
+  Start("logloss");
+  const auto model = [this](const std::vector<std::string>& words) {
+    const auto result = TrainFromFiles(disk_, words);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return Read(disk_, "model.json");
+  };
+  const std::string plain = model({});
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"random_strength=1"},
+        {"rsm=0.5"},
+        {"bootstrap_type=Bernoulli", "subsample=0.5", "sampling_frequency=PerTreeLevel"}}) {
+    const auto with = [&](const std::string& word) {
+      std::vector<std::string> all = words;
+      all.push_back(word);
+      return model(all);
+    };
+    const std::string one = with("thread_count=1");
+    EXPECT_NE(one, plain) << words[0];
+    EXPECT_EQ(with("thread_count=5"), one) << words[0];
+    EXPECT_NE(with("random_seed=2"), one) << words[0];
+  }
+  EXPECT_NE(model({"bootstrap_type=MVS"}),
+            model({"bootstrap_type=MVS", "sampling_frequency=PerTreeLevel"}));
+  const std::vector<std::string> all_random = {"random_strength=1", "bootstrap_type=MVS"};
+  const std::string expected = model(all_random);
+  Write("params.json", R"({"iterations": 4, "depth": 4, "learning_rate": 0.3,
+                           "loss_function": "Logloss"})");
+  EXPECT_EQ(model({}), expected) << "the defaults";
+}
+
 // The best loss of the test rows comes after the third round of eight.
 TEST_F(FitTaskTest, ADetectorEndsTheTraining) {
   Start("best");
@@ -309,7 +341,9 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
   ExpectError({"eta=1", "learning_rate=1"}, "learning_rate is given twice");
   ExpectError({"fast"}, "'fast': expected key=value");
   ExpectError({"bootstrap_type=Some"}, "bootstrap_type must be one of MVS, Bernoulli, Bayesian");
-  ExpectError({"random_strength=1"}, "random_strength = 1 is not there yet: expected 0");
+  ExpectError({"rsm=0"}, "rsm: expected a probability above 0, found 0");
+  ExpectError({"sampling_frequency=PerTreeLevel"},
+              "sampling_frequency = PerTreeLevel has no effect with bootstrap_type = No");
   ExpectError({"boosting_type=Ordered"}, "boosting_type = Ordered is not there yet");
   ExpectError({"subsample=0.5"}, "subsample has no effect with bootstrap_type = No: remove it");
   ExpectError({"bootstrap_type=Bayesian", "subsample=0.5"}, "subsample has no effect");
@@ -347,8 +381,6 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
   ExpectError({"model_file=learn.tsv"}, "learn.tsv");
   ExpectError({"learn_set=none.tsv"}, "none.tsv");
   ExpectError({"learn_set=-", "test_set=-"}, "learn_set and test_set are both standard input");
-  Write("params.json", R"({"learning_rate": 0.1})");
-  ExpectError({}, "random_strength is missing, and CatBoost's default is not there yet");
   Write("params.json", R"({"depth": [1]})");
   ExpectError({}, "params.json: depth: expected a text, a number, true or false, found");
   Write("params.json", R"({"cat_features": [1]})");

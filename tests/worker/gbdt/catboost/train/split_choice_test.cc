@@ -1,0 +1,129 @@
+// Which splits are taken, and how often, held against the probabilities of the formulas.
+#include "worker/gbdt/catboost/train/split_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace strata {
+namespace {
+
+constexpr size_t kLevels = 20000;  // that a test draws
+// Four standard deviations of a share of so many.
+const double kShareError = 4 * 0.5 / std::sqrt(static_cast<double>(kLevels));
+
+std::unique_ptr<WorkPool> ChoicePool(int threads) {
+  return std::move(*WorkPool::Start("test", threads));
+}
+
+// The share of levels, of several trees, that take this split.
+double ShareOf(const LevelScores& scores, const GrowSplit& split, double deviation,
+               const std::vector<ColumnRule>& rules = {}, double rsm = 1) {
+  const std::unique_ptr<WorkPool> pool = ChoicePool(0);
+  const SplitChoice choice(7, rsm, *pool);
+  double taken = 0;
+  for (uint64_t i = 0; i < kLevels; ++i) {
+    const LevelDraw draw = {.tree = i / 5, .level = i % 5, .deviation = deviation};
+    const std::optional<GrowSplit> found = choice.Choose(draw, scores, rules);
+    taken += found && found->column == split.column && found->place == split.place ? 1 : 0;
+  }
+  return taken / static_cast<double>(kLevels);
+}
+
+// That a normal number is below x.
+double Normal(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+TEST(SplitChoice, WithoutNoiseTakesTheFirstLargestScore) {
+  const std::unique_ptr<WorkPool> pool = ChoicePool(1);
+  const SplitChoice choice(3, 1, *pool);
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 200; ++i) {
+    LevelScores scores(1 + random() % 5);
+    for (auto& column : scores) {
+      for (size_t n = random() % 6; n > 0; --n) {
+        column.push_back(static_cast<double>(random() % 7));
+      }
+    }
+    const auto expected = BestSplit(scores);
+    const auto found = choice.Choose({}, scores, {});
+    ASSERT_EQ(found.has_value(), expected.has_value());
+    if (!found) continue;
+    EXPECT_EQ(found->column, expected->column);
+    EXPECT_EQ(found->place, expected->place);
+  }
+  EXPECT_FALSE(choice.Choose({}, {{std::nan("")}, {}}, {}).has_value());
+}
+
+// The difference of two normal numbers decides.
+TEST(SplitChoice, NoiseTakesTheSmallerScoreAtTimes) {
+  for (const double apart : {0.0, 0.5, 2.0}) {
+    const double expected = Normal(apart / (0.8 * std::sqrt(2.0)));
+    EXPECT_NEAR(ShareOf({{5}, {5 + apart}}, {1, 0}, 0.8), expected, kShareError) << "columns";
+    EXPECT_NEAR(ShareOf({{5, 5 + apart}}, {0, 1}, 0.8), expected, kShareError) << "splits";
+    EXPECT_NEAR(ShareOf({{5, 4, 5 + apart, -9}}, {0, 1}, 1e-9), 0, 0) << "hardly any noise";
+  }
+}
+
+// The noise by which a column has found its split does not speak for the column.
+TEST(SplitChoice, ColumnsOfManySplitsAreNotPreferred) {
+  const LevelScores scores = {std::vector<double>(255, 1.0), {1}};
+  EXPECT_NEAR(ShareOf(scores, {1, 0}, 0.5), 0.5, kShareError);
+}
+
+TEST(SplitChoice, WeightsMultiplyAndPenaltiesSubtract) {
+  const LevelScores scores = {{2, 4}, {5}};
+  EXPECT_EQ(ShareOf(scores, {1, 0}, 0), 1);
+  EXPECT_EQ(ShareOf(scores, {0, 1}, 0, {{.weight = 1.5}, {}}), 1);
+  EXPECT_EQ(ShareOf(scores, {0, 1}, 0, {{}, {.weight = 1, .penalty = 1.5}}), 1);
+  // Noise comes after both.
+  EXPECT_NEAR(ShareOf(scores, {1, 0}, 1, {{.weight = 0, .penalty = -1}, {.weight = 0}}),
+              Normal(-1 / std::sqrt(2.0)), kShareError);
+}
+
+TEST(SplitChoice, LooksAtAShareOfTheColumns) {
+  const LevelScores scores = {{1}, {9}, {3}};
+  EXPECT_NEAR(ShareOf(scores, {1, 0}, 0, {}, 0.3), 0.3, kShareError);
+  EXPECT_NEAR(ShareOf(scores, {2, 0}, 0, {}, 0.3), 0.7 * 0.3, kShareError);
+  EXPECT_NEAR(ShareOf(scores, {0, 0}, 0, {}, 0.3), 0.7 * 0.7 * 0.3, kShareError);
+}
+
+TEST(SplitChoice, DependsOnSeedTreeAndLevelAlone) {
+  const LevelScores scores(20, std::vector<double>(100, 1.0));
+  const auto choose = [&scores](uint64_t seed, uint64_t tree, uint64_t level, int threads) {
+    const std::unique_ptr<WorkPool> pool = ChoicePool(threads);
+    const auto found = SplitChoice(seed, 0.7, *pool)
+                           .Choose({.tree = tree, .level = level, .deviation = 1}, scores, {});
+    return std::pair(found->column, found->place);
+  };
+  const auto first = choose(1, 2, 3, 0);
+  EXPECT_EQ(choose(1, 2, 3, 4), first);
+  EXPECT_NE(choose(0, 2, 3, 0), first);
+  EXPECT_NE(choose(1, 1, 3, 0), first);
+  EXPECT_NE(choose(1, 2, 2, 0), first);
+}
+
+TEST(NoiseDeviation, FollowsGradientsAndTheModelsLength) {
+  std::mt19937_64 random(4);
+  std::vector<double> gradients;
+  for (size_t i = 0; i < 40000; ++i) {
+    gradients.push_back(static_cast<double>(random() % 1000) / 500 - 1);
+  }
+  double squares = 0;
+  for (const double gradient : gradients) squares += gradient * gradient;
+  const auto deviation = [&](double strength, double length, int threads) {
+    const std::unique_ptr<WorkPool> pool = ChoicePool(threads);
+    return NoiseDeviation(strength, gradients, 20000, length, *pool);
+  };
+  for (const double length : {0.0, 3.0, 11.5}) {
+    const double left = std::exp(std::log(20000.0) - length);
+    EXPECT_NEAR(deviation(2, length, 0), 2 * std::sqrt(squares / 20000) * left / (1 + left), 1e-12);
+  }
+  EXPECT_EQ(deviation(1, 2, 4), deviation(1, 2, 0));
+  EXPECT_EQ(deviation(0, 2, 0), 0);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,99 @@
+#include "worker/gbdt/catboost/train/split_choice.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/hash.h"
+#include "kernels/core/initializer.h"
+#include "kernels/core/math.h"
+#include "kernels/tree/gradient/fixed_point.h"
+#include "worker/gbdt/catboost/train/fit_rows.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kSplitSequence = 0x73706c6974;  // tells draws of splits from others
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
+
+// Of a column: seeds of the draw of the column and of its noise.
+struct ColumnSeeds {
+  ColumnSeeds(uint64_t level_seed, size_t column)
+      : is_drawn(RowHash(level_seed, 2 * column)), noise(RowHash(level_seed, 2 * column + 1)) {}
+
+  uint64_t is_drawn;
+  uint64_t noise;
+};
+
+// The normal numbers n and n + 1 of a sequence, where n is even.
+math::NormalPair Normals(uint64_t sequence, uint64_t n) {
+  return math::NormalsFromBits(SequenceBits(sequence, n), SequenceBits(sequence, n + 1));
+}
+
+struct Candidate {
+  size_t place = 0;
+  double score = kLowest;  // without noise
+};
+
+Candidate BestPlace(std::span<const double> scores, uint64_t noise_seed, double deviation) {
+  Candidate best;
+  double best_score = kLowest;
+  math::NormalPair normals = {};
+  for (size_t place = 0; place < scores.size(); ++place) {
+    double score = scores[place];
+    if (deviation > 0) {
+      // The first pair is the column's.
+      if (place % 2 == 0) normals = Normals(noise_seed, place + 2);
+      score += deviation * (place % 2 == 0 ? normals.first : normals.second);
+    }
+    if (!(score > best_score)) continue;
+    best_score = score;
+    best = {.place = place, .score = scores[place]};
+  }
+  return best;
+}
+
+}  // namespace
+
+double NoiseDeviation(double strength, std::span<const double> gradients, size_t rows,
+                      double model_length, WorkPool& pool) {
+  if (strength == 0) return 0;
+  const size_t piece = FitPiece(gradients.size());
+  std::vector<double> squares((gradients.size() + piece - 1) / piece);
+  pool.RunPieces(gradients.size(), piece, [&](size_t begin, size_t end) {
+    double of_piece = 0;
+    for (size_t i = begin; i < end; ++i) of_piece += gradients[i] * gradients[i];
+    squares[begin / piece] = of_piece;
+  });
+  double sum = 0;
+  for (const double of_piece : squares) sum += of_piece;
+  const auto count = static_cast<double>(rows);
+  return strength * std::sqrt(sum / count) * math::Sigmoid(math::Log(count) - model_length);
+}
+
+std::optional<GrowSplit> SplitChoice::Choose(const LevelDraw& draw, const LevelScores& scores,
+                                             std::span<const ColumnRule> rules) const {
+  const uint64_t level_seed =
+      RowHash(RowHash(Mix64(seed_) ^ kSplitSequence, draw.tree), draw.level);
+  std::vector<Candidate> candidates(scores.size());
+  pool_.Run(scores.size(), [&](size_t column) {
+    const ColumnSeeds seeds(level_seed, column);
+    if (rsm_ < 1 && RowUniform(seeds.is_drawn, 0) >= rsm_) return;
+    candidates[column] = BestPlace(scores[column], seeds.noise, draw.deviation);
+  });
+  std::optional<GrowSplit> best;
+  double best_score = kLowest;
+  for (size_t column = 0; column < candidates.size(); ++column) {
+    double score = candidates[column].score;
+    if (!rules.empty()) score = score * rules[column].weight - rules[column].penalty;
+    if (draw.deviation > 0) {
+      score += draw.deviation * Normals(ColumnSeeds(level_seed, column).noise, 0).first;
+    }
+    if (!(score > best_score)) continue;
+    best_score = score;
+    best = {.column = column, .place = candidates[column].place};
+  }
+  return best;
+}
+
+}  // namespace strata

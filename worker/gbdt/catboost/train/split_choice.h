@@ -1,0 +1,55 @@
+// SplitChoice: which of a level's splits a tree takes, by scores with CatBoost's noise, drawn
+// features and rules of features (private/libs/algo/greedy_tensor_search.cpp and
+// feature_penalties_calcer.cpp of its sources).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/thread/work_pool.h"
+#include "worker/gbdt/catboost/train/grow/grow_column.h"
+#include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
+
+namespace strata {
+
+// What becomes of the score of a column's best split: score * weight - penalty.
+struct ColumnRule {
+  double weight = 1;
+  double penalty = 0;
+};
+
+// The standard deviation of the noise of a tree's scores: strength * sqrt(sum of g^2 / rows) * m /
+// (1 + m) with ln m = ln(rows) - model_length. The gradients, of all outputs, are those of all
+// rows, times their weights. `model_length` is the learning rate times the trees before this one.
+double NoiseDeviation(double strength, std::span<const double> gradients, size_t rows,
+                      double model_length, WorkPool& pool);
+
+// What a level's random numbers depend on, besides the seed.
+struct LevelDraw {
+  uint64_t tree = 0;
+  uint64_t level = 0;
+  double deviation = 0;  // of the noise; 0: there is none
+};
+
+// Immutable; any number of threads.
+class SplitChoice {
+ public:
+  // The pool outlives it. `rsm` is the probability with which a level looks at a column.
+  SplitChoice(uint64_t seed, double rsm, WorkPool& pool) : seed_(seed), rsm_(rsm), pool_(pool) {}
+
+  // Each column offers the split whose score plus a normal number is the largest. The column with
+  // the largest score of its split, by its rule, plus another normal number, is taken; of equal
+  // ones the first. `rules` has one for each column, or none for all. Nothing: no column was drawn,
+  // or no score is a number.
+  std::optional<GrowSplit> Choose(const LevelDraw& draw, const LevelScores& scores,
+                                  std::span<const ColumnRule> rules) const;
+
+ private:
+  const uint64_t seed_;
+  const double rsm_;
+  WorkPool& pool_;
+};
+
+}  // namespace strata
