@@ -13,6 +13,7 @@
 #include "base/human_text.h"
 #include "worker/gbdt/model/json_at.h"
 #include "worker/tasks/catboost/detector_options.h"
+#include "worker/tasks/catboost/feature_options.h"
 #include "worker/tasks/catboost/fit_class_options.h"
 #include "worker/tasks/catboost/fit_loss_options.h"
 #include "worker/tasks/catboost/pool_settings.h"
@@ -238,6 +239,34 @@ constexpr Setting kFitSettings[] = {
          "same). A level that looks at none ends its tree.",
      .min = 0,
      .max = 1},
+    {.key = "feature_weights",
+     .help = "What the score of a feature's split gains over the level before is multiplied by, 1 "
+             "without it: (1,2,0.5) has a number for each feature, and 0:2,age:0.5 names some. In "
+             "the file also a list or an object."},
+    {.key = "first_feature_use_penalties",
+     .help = "What scores of a feature's splits lose until a tree uses it: in the form of "
+             "feature_weights."},
+    {.key = "penalties_coefficient",
+     .type = SettingType::kFloat,
+     .default_value = "1",
+     .help = "first_feature_use_penalties are multiplied by it.",
+     .min = 0,
+     .max = 1e30},
+    {.key = "ignored_features",
+     .help = "Features that nothing is learned from: 0:5-9:age has indices, ranges and names. In "
+             "the file also a list."},
+    {.key = "model_shrink_rate",
+     .type = SettingType::kFloat,
+     .default_value = "0",
+     .help = "How much the model shrinks before each tree but the first.",
+     .min = 0,
+     .max = 1e30},
+    {.key = "model_shrink_mode",
+     .type = SettingType::kChoice,
+     .default_value = "Constant",
+     .help = "Constant: 1 - model_shrink_rate * learning_rate remains. Decreasing: 1 - "
+             "model_shrink_rate / trees.",
+     .choices = "Constant|Decreasing"},
     {.key = "random_seed",
      .type = SettingType::kInt,
      .default_value = "0",
@@ -278,11 +307,7 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"text_features", "is not there yet: only numbers are learned from; remove it"},
     {"text_processing", "is not there yet: only numbers are learned from; remove it"},
     {"embedding_features", "is not there yet: only numbers are learned from; remove it"},
-    {"ignored_features", "is not there yet: give the columns the type Auxiliary; remove it"},
     {"monotone_constraints", "is not there yet; remove it"},
-    {"feature_weights", "is not there yet; remove it"},
-    {"penalties_coefficient", "is not there yet; remove it"},
-    {"first_feature_use_penalties", "is not there yet; remove it"},
     {"per_object_feature_penalties", "is not there yet; remove it"},
     {"per_float_feature_quantization", "is not there yet; remove it"},
     {"input_borders_file", "is not there yet; remove it"},
@@ -294,8 +319,6 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"langevin", "is not there yet; remove it"},
     {"diffusion_temperature", "is not there yet; remove it"},
     {"posterior_sampling", "is not there yet; remove it"},
-    {"model_shrink_rate", "is not there yet; remove it"},
-    {"model_shrink_mode", "is not there yet; remove it"},
     {"approx_on_full_history", "is for boosting that is not there yet; remove it"},
     {"fold_len_multiplier", "is for boosting that is not there yet; remove it"},
     {"fold_permutation_block", "has no effect: rows are never permuted; remove it"},
@@ -370,6 +393,11 @@ class FitReader {
         const JsonAt list(value, fmt::format("{}: {}", path, name));
         STRATA_ASSIGN(const std::string joined, JoinedItems(list));
         STRATA_TRY(settings_.Set(KeyOf(name), joined, path));
+        continue;
+      }
+      if (const auto of_features =
+              value.is_structured() ? FeatureText(name, value) : std::nullopt) {
+        STRATA_TRY(settings_.Set(name, *of_features, path));
         continue;
       }
       if (value.is_structured() && HasRow(KeyOf(name))) {
@@ -453,6 +481,17 @@ class FitReader {
     return is_chosen ? std::optional<double>() : std::optional<double>(kDefaultLearningRate);
   }
 
+  Result<ShrinkParameters> Shrink() const {
+    ShrinkParameters p = {.mode = settings_.Text("model_shrink_mode") == "Constant"
+                                      ? ShrinkMode::kConstant
+                                      : ShrinkMode::kDecreasing,
+                          .rate = Rounded("model_shrink_rate")};
+    if (p.rate > 0 || !settings_.IsSet("model_shrink_mode")) return p;
+    return Invalid(
+        fmt::format("{}: model_shrink_mode has no effect without model_shrink_rate: remove it",
+                    settings_.Origin("model_shrink_mode")));
+  }
+
   Result<FitParameters> Parameters() const {
     FitParameters p;
     p.iterations = static_cast<size_t>(settings_.Int("iterations"));
@@ -470,6 +509,8 @@ class FitReader {
     STRATA_TRY(SetEnd(&p));
     STRATA_ASSIGN(p.sampling, ReadSampling(settings_));
     p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
+    STRATA_ASSIGN(p.features, ReadFeatureRules(settings_));
+    STRATA_ASSIGN(p.shrink, Shrink());
     p.random_strength = Rounded("random_strength");
     p.rsm = Rounded("rsm");
     if (!(p.rsm > 0)) {

@@ -10,6 +10,7 @@
 #include "base/print.h"
 #include "worker/gbdt/catboost/catboost_json.h"
 #include "worker/gbdt/catboost/train/class_weights.h"
+#include "worker/gbdt/catboost/train/feature_rules.h"
 #include "worker/gbdt/catboost/train/fit.h"
 #include "worker/gbdt/catboost/train/learn_rows.h"
 #include "worker/gbdt/catboost/train/number_borders.h"
@@ -81,6 +82,7 @@ class FitTask {
     STRATA_ASSIGN(const std::vector<float> class_weights, ClassWeights(p_, learn));
     STRATA_TRY(WeighRows(class_weights, &learn).Prefixed(o_.learn.path));
     SetBorders(p_, learn, *pool_, &model_);
+    STRATA_TRY(IgnoreFeatures(p_.features, &model_));
     if (model_.splits.empty()) {
       return Invalid(fmt::format(
           "{}: no split is possible: expected a number with different values in its rows",

@@ -198,6 +198,15 @@ def main():
          eval_metric="Accuracy", iterations=6, learning_rate=0.9)
     make(columns, "eval_mae", "real", loss_function="RMSE", eval_metric="MAE", weight=True, test=True,
          iterations=7, learning_rate=0.9)
+    make(columns, "weighted_features", "real", loss_function="RMSE",
+         feature_weights={"f0": 0.45, "f2": 1.75})
+    make(columns, "penalties", "binary", loss_function="Logloss", depth=2, iterations=9,
+         first_feature_use_penalties=[1.5, 0.75], penalties_coefficient=1)
+    make(columns, "ignored", "real", loss_function="RMSE", ignored_features=["f0", "f3"])
+    make(columns, "shrinks", "real", loss_function="RMSE", model_shrink_rate=0.5, test=True)
+    # With use_best_model CatBoost shrinks the bias by the rounds that it leaves out, too.
+    make(columns, "shrinks_less", "real", loss_function="RMSE", model_shrink_rate=0.25,
+         model_shrink_mode="Decreasing", iterations=6, test=True, use_best_model=False)
     make_borders()
     make_detectors()
 

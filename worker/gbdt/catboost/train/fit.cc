@@ -10,10 +10,12 @@
 #include "worker/gbdt/catboost/split_bins.h"
 #include "worker/gbdt/catboost/train/auto_learning_rate.h"
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
+#include "worker/gbdt/catboost/train/feature_rules.h"
 #include "worker/gbdt/catboost/train/fit_metric.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/model_info.h"
+#include "worker/gbdt/catboost/train/model_shrinkage.h"
 #include "worker/gbdt/catboost/train/oblivious_tree.h"
 #include "worker/gbdt/catboost/train/overfitting_detector.h"
 #include "worker/gbdt/catboost/train/split_choice.h"
@@ -84,11 +86,18 @@ class Fit {
       model_.trees.resize(*result.best);
       result.losses = best;
     }
+    shrinkage_->Shrink(&model_);
     return result;
   }
 
  private:
   Status Begin() {
+    std::vector<uint32_t> features;
+    for (const uint32_t split : columns_.first_splits) {
+      features.push_back(model_.numbers[model_.splits[split].of].flat_index);
+    }
+    STRATA_ASSIGN(rules_, ColumnRules::Make(p_.features, model_, std::move(features)));
+    STRATA_ASSIGN(shrinkage_, ModelShrinkage::Make(p_.shrink, learning_rate_));
     const double start = StartValue(p_, learn_);
     if (!std::isfinite(start)) {
       return Invalid(fmt::format(
@@ -105,6 +114,7 @@ class Fit {
   }
 
   Status AddTree() {
+    ShrinkRaw(shrinkage_->Next());
     DeriveRows(p_, learn_, learn_raw_, pool_, gradients_, weights_);
     STRATA_ASSIGN(const ObliviousTree grown, Grow());
     CatBoostTree& tree = model_.trees.emplace_back();
@@ -119,6 +129,12 @@ class Fit {
     });
     if (test_ != nullptr) AddToTest(tree);
     return {};
+  }
+
+  void ShrinkRaw(double remains) {
+    if (remains == 1) return;
+    for (double& raw : learn_raw_) raw *= remains;
+    for (double& raw : test_raw_) raw *= remains;
   }
 
   // What splits are searched with; leaves go by all rows.
@@ -147,20 +163,23 @@ class Fit {
 
   Result<ObliviousTree> Grow() {
     const size_t trees = model_.trees.size();
-    LevelDraw draw = {
-        .tree = trees,
-        .deviation = NoiseDeviation(p_.random_strength, gradients_, learn_.rows(),
-                                    learning_rate_ * static_cast<double>(trees), pool_)};
+    TreeLevel level;
+    level.tree = trees;
+    level.deviation = NoiseDeviation(p_.random_strength, gradients_, learn_.rows(),
+                                     learning_rate_ * static_cast<double>(trees), pool_);
     STRATA_ASSIGN(const SplitRows rows, SampleRows(0));
     grower_.Begin(rows.gradients, rows.weights);
     grower_.AddFixedColumns(columns_.columns);
-    for (; grower_.levels() < p_.depth; ++draw.level) {
-      if (draw.level > 0 && p_.sampling.is_per_level) {
-        STRATA_ASSIGN(const SplitRows of_level, SampleRows(draw.level));
+    for (; grower_.levels() < p_.depth; ++level.level) {
+      if (level.level > 0 && p_.sampling.is_per_level) {
+        STRATA_ASSIGN(const SplitRows of_level, SampleRows(level.level));
         grower_.SetGradients(of_level.gradients, of_level.weights);
       }
-      const std::optional<GrowSplit> best = choice_.Choose(draw, grower_.Score(), {});
-      if (!best.has_value() || !grower_.Split(*best)) break;
+      const auto best = choice_.Choose(level, grower_.Score(), rules_->rules());
+      if (!best.has_value()) break;
+      rules_->Use(best->split.column);
+      level.score_before = best->score;
+      if (!grower_.Split(best->split)) break;
     }
     GrownObliviousTree grown = grower_.Take();
     ObliviousTree tree = {.splits = {}, .leaves = std::move(grown.leaves)};
@@ -219,6 +238,8 @@ class Fit {
   const TreeColumns columns_;
   ObliviousGrower grower_;
   std::optional<OverfittingDetector> detector_;
+  std::optional<ColumnRules> rules_;
+  std::optional<ModelShrinkage> shrinkage_;
   std::vector<double> learn_raw_;
   std::vector<double> test_raw_;
   std::vector<double> gradients_;

@@ -9,8 +9,10 @@
 
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/border_selection.h"
+#include "worker/gbdt/catboost/train/feature_rules.h"
 #include "worker/gbdt/catboost/train/fit_metric.h"
 #include "worker/gbdt/catboost/train/loss_spec.h"
+#include "worker/gbdt/catboost/train/model_shrinkage.h"
 #include "worker/gbdt/catboost/train/overfitting_detector.h"
 
 namespace strata {
@@ -48,6 +50,8 @@ struct FitParameters {
   double random_strength = 1;  // of the noise of scores
   double rsm = 1;              // probability with which a level of a tree looks at a column
   uint64_t random_seed = 0;
+  FeatureRules features;
+  ShrinkParameters shrink;
   BorderType border_type = BorderType::kGreedyLogSum;
   size_t border_count = 254;  // of a number: up to 255
   NanMode nan_mode = NanMode::kMin;

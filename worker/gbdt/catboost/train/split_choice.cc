@@ -71,27 +71,31 @@ double NoiseDeviation(double strength, std::span<const double> gradients, size_t
   return strength * std::sqrt(sum / count) * math::Sigmoid(math::Log(count) - model_length);
 }
 
-std::optional<GrowSplit> SplitChoice::Choose(const LevelDraw& draw, const LevelScores& scores,
-                                             std::span<const ColumnRule> rules) const {
+std::optional<ChosenSplit> SplitChoice::Choose(const TreeLevel& level, const LevelScores& scores,
+                                               std::span<const ColumnRule> rules) const {
   const uint64_t level_seed =
-      RowHash(RowHash(Mix64(seed_) ^ kSplitSequence, draw.tree), draw.level);
+      RowHash(RowHash(Mix64(seed_) ^ kSplitSequence, level.tree), level.level);
   std::vector<Candidate> candidates(scores.size());
   pool_.Run(scores.size(), [&](size_t column) {
     const ColumnSeeds seeds(level_seed, column);
     if (rsm_ < 1 && RowUniform(seeds.is_drawn, 0) >= rsm_) return;
-    candidates[column] = BestPlace(scores[column], seeds.noise, draw.deviation);
+    candidates[column] = BestPlace(scores[column], seeds.noise, level.deviation);
   });
-  std::optional<GrowSplit> best;
-  double best_score = kLowest;
+  std::optional<ChosenSplit> best;
+  double best_gain = kLowest;
   for (size_t column = 0; column < candidates.size(); ++column) {
-    double score = candidates[column].score;
-    if (!rules.empty()) score = score * rules[column].weight - rules[column].penalty;
-    if (draw.deviation > 0) {
-      score += draw.deviation * Normals(ColumnSeeds(level_seed, column).noise, 0).first;
+    const Candidate& candidate = candidates[column];
+    double gain = candidate.score;
+    if (gain == kLowest) continue;
+    if (level.deviation > 0) {
+      gain += level.deviation * Normals(ColumnSeeds(level_seed, column).noise, 0).first;
     }
-    if (!(score > best_score)) continue;
-    best_score = score;
-    best = {.column = column, .place = candidates[column].place};
+    if (!rules.empty()) {
+      gain = (gain - rules[column].penalty - level.score_before) * rules[column].weight;
+    }
+    if (!(gain > best_gain)) continue;
+    best_gain = gain;
+    best = {.split = {.column = column, .place = candidate.place}, .score = candidate.score};
   }
   return best;
 }

@@ -1,6 +1,5 @@
 // SplitChoice: which of a level's splits a tree takes, by scores with CatBoost's noise, drawn
-// features and rules of features (private/libs/algo/greedy_tensor_search.cpp and
-// feature_penalties_calcer.cpp of its sources).
+// features and rules of features (private/libs/algo/greedy_tensor_search.cpp of its sources).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@
 
 namespace strata {
 
-// What becomes of the score of a column's best split: score * weight - penalty.
+// What a column's best split gains: weight * (score - penalty - the score of the level before).
 struct ColumnRule {
   double weight = 1;
   double penalty = 0;
@@ -26,11 +25,17 @@ struct ColumnRule {
 double NoiseDeviation(double strength, std::span<const double> gradients, size_t rows,
                       double model_length, WorkPool& pool);
 
-// What a level's random numbers depend on, besides the seed.
-struct LevelDraw {
+// A level of a tree; random numbers depend on both, besides the seed.
+struct TreeLevel {
   uint64_t tree = 0;
   uint64_t level = 0;
-  double deviation = 0;  // of the noise; 0: there is none
+  double deviation = 0;     // of the noise; 0: there is none
+  double score_before = 0;  // of the level before this one, as CatBoost has it: 0 at the first
+};
+
+struct ChosenSplit {
+  GrowSplit split;
+  double score = 0;  // without noise and rules
 };
 
 // Immutable; any number of threads.
@@ -39,12 +44,12 @@ class SplitChoice {
   // The pool outlives it. `rsm` is the probability with which a level looks at a column.
   SplitChoice(uint64_t seed, double rsm, WorkPool& pool) : seed_(seed), rsm_(rsm), pool_(pool) {}
 
-  // Each column offers the split whose score plus a normal number is the largest. The column with
-  // the largest score of its split, by its rule, plus another normal number, is taken; of equal
-  // ones the first. `rules` has one for each column, or none for all. Nothing: no column was drawn,
-  // or no score is a number.
-  std::optional<GrowSplit> Choose(const LevelDraw& draw, const LevelScores& scores,
-                                  std::span<const ColumnRule> rules) const;
+  // Each column offers the split whose score plus a normal number is the largest. Another normal
+  // number is added to the score of that one, and the column that then gains most by its rule is
+  // taken; of equal ones the first. `rules` has one for each column, or none for all. Nothing: no
+  // column was drawn, or no score is a number.
+  std::optional<ChosenSplit> Choose(const TreeLevel& level, const LevelScores& scores,
+                                    std::span<const ColumnRule> rules) const;
 
  private:
   const uint64_t seed_;

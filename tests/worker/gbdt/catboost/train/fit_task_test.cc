@@ -287,6 +287,48 @@ TEST_F(FitTaskTest, NoiseAndDrawsDependOnTheSeedAlone) {
   EXPECT_EQ(model({}), expected) << "the defaults";
 }
 
+// Lists and objects of the file are what the command line spells.
+TEST_F(FitTaskTest, RulesOfFeaturesHaveTwoForms) {
+  const auto model = [this](const std::string& params, const std::string& word) {
+    Write("params.json",
+          R"({"bootstrap_type": "No", "random_strength": 0, "iterations": 6)" + params + "}");
+    const auto result = TrainFromFiles(
+        disk_, word.empty() ? std::vector<std::string>() : std::vector<std::string>{word});
+    EXPECT_TRUE(result.ok()) << word << result.status().ToString();
+    return Read(disk_, "model.json");
+  };
+  Start("rmse");
+  const std::string plain = model("", "");
+  const std::string weighted = model(R"(, "feature_weights": [1, 0.5, 2])", "");
+  EXPECT_NE(weighted, plain);
+  EXPECT_EQ(model(R"(, "feature_weights": {"f1": 0.5, "2": 2})", ""), weighted);
+  EXPECT_EQ(model("", "feature_weights=(1,0.5,2)"), weighted);
+  EXPECT_EQ(model("", "feature_weights=1:0.5,f2:2"), weighted);
+  const std::string ignored = model(R"(, "ignored_features": [0, "f1", 4])", "");
+  EXPECT_NE(ignored, plain);
+  EXPECT_EQ(model("", "ignored_features=0-1:f4"), ignored);
+}
+
+TEST_F(FitTaskTest, WrongRulesOfFeaturesAreNamed) {
+  Start("rmse");
+  ExpectError({"feature_weights=1"}, "feature_weights: expected numbers of 0 or above, for each");
+  ExpectError({"feature_weights=(1,x)"}, "as in 0:1,NAME:0; found '(1,x)'");
+  ExpectError({"feature_weights=0:-1"}, "found '0:-1'");
+  ExpectError(
+      {"feature_weights=f9:1"},
+      "feature_weights: there is no feature 'f9': expected an index from 0 to 4, or a name");
+  ExpectError({"first_feature_use_penalties=(0,0,0,0,0,1)"}, "there is no feature '5'");
+  ExpectError({"penalties_coefficient=2"},
+              "penalties_coefficient has no effect without first_feature_use_penalties");
+  ExpectError({"ignored_features=7"}, "ignored_features: there is no feature '7'");
+  ExpectError({"ignored_features=0-4"}, "no split is possible");
+  ExpectError({"model_shrink_mode=Constant"}, "has no effect without model_shrink_rate");
+  ExpectError({"model_shrink_rate=4"},
+              "expected a rate that times the learning rate 0.3 is below 1, found 4: lower it");
+  ExpectError({"model_shrink_rate=1", "model_shrink_mode=Decreasing"},
+              "model_shrink_rate: expected a rate that is below 1, found 1");
+}
+
 // The best loss of the test rows comes after the third round of eight.
 TEST_F(FitTaskTest, ADetectorEndsTheTraining) {
   Start("best");

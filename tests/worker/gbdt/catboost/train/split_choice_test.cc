@@ -20,15 +20,20 @@ std::unique_ptr<WorkPool> ChoicePool(int threads) {
 }
 
 // The share of levels, of several trees, that take this split.
-double ShareOf(const LevelScores& scores, const GrowSplit& split, double deviation,
+double ShareOf(const LevelScores& scores, const GrowSplit& split, TreeLevel level,
                const std::vector<ColumnRule>& rules = {}, double rsm = 1) {
   const std::unique_ptr<WorkPool> pool = ChoicePool(0);
   const SplitChoice choice(7, rsm, *pool);
   double taken = 0;
   for (uint64_t i = 0; i < kLevels; ++i) {
-    const LevelDraw draw = {.tree = i / 5, .level = i % 5, .deviation = deviation};
-    const std::optional<GrowSplit> found = choice.Choose(draw, scores, rules);
-    taken += found && found->column == split.column && found->place == split.place ? 1 : 0;
+    level.tree = i / 5;
+    level.level = i % 5;
+    const auto found = choice.Choose(level, scores, rules);
+    if (!found || found->split.column != split.column || found->split.place != split.place) {
+      continue;
+    }
+    EXPECT_EQ(found->score, scores[split.column][split.place]);
+    taken += 1;
   }
   return taken / static_cast<double>(kLevels);
 }
@@ -51,8 +56,8 @@ TEST(SplitChoice, WithoutNoiseTakesTheFirstLargestScore) {
     const auto found = choice.Choose({}, scores, {});
     ASSERT_EQ(found.has_value(), expected.has_value());
     if (!found) continue;
-    EXPECT_EQ(found->column, expected->column);
-    EXPECT_EQ(found->place, expected->place);
+    EXPECT_EQ(found->split.column, expected->column);
+    EXPECT_EQ(found->split.place, expected->place);
   }
   EXPECT_FALSE(choice.Choose({}, {{std::nan("")}, {}}, {}).has_value());
 }
@@ -61,33 +66,40 @@ TEST(SplitChoice, WithoutNoiseTakesTheFirstLargestScore) {
 TEST(SplitChoice, NoiseTakesTheSmallerScoreAtTimes) {
   for (const double apart : {0.0, 0.5, 2.0}) {
     const double expected = Normal(apart / (0.8 * std::sqrt(2.0)));
-    EXPECT_NEAR(ShareOf({{5}, {5 + apart}}, {1, 0}, 0.8), expected, kShareError) << "columns";
-    EXPECT_NEAR(ShareOf({{5, 5 + apart}}, {0, 1}, 0.8), expected, kShareError) << "splits";
-    EXPECT_NEAR(ShareOf({{5, 4, 5 + apart, -9}}, {0, 1}, 1e-9), 0, 0) << "hardly any noise";
+    EXPECT_NEAR(ShareOf({{5}, {5 + apart}}, {1, 0}, {.deviation = 0.8}), expected, kShareError)
+        << "columns";
+    EXPECT_NEAR(ShareOf({{5, 5 + apart}}, {0, 1}, {.deviation = 0.8}), expected, kShareError)
+        << "splits";
+    EXPECT_NEAR(ShareOf({{5, 4, 5 + apart, -9}}, {0, 1}, {.deviation = 1e-9}), 0, 0)
+        << "hardly any noise";
   }
 }
 
 // The noise by which a column has found its split does not speak for the column.
 TEST(SplitChoice, ColumnsOfManySplitsAreNotPreferred) {
   const LevelScores scores = {std::vector<double>(255, 1.0), {1}};
-  EXPECT_NEAR(ShareOf(scores, {1, 0}, 0.5), 0.5, kShareError);
+  EXPECT_NEAR(ShareOf(scores, {1, 0}, {.deviation = 0.5}), 0.5, kShareError);
 }
 
-TEST(SplitChoice, WeightsMultiplyAndPenaltiesSubtract) {
+TEST(SplitChoice, WeightsMultiplyWhatIsGainedBeyondThePenalty) {
   const LevelScores scores = {{2, 4}, {5}};
-  EXPECT_EQ(ShareOf(scores, {1, 0}, 0), 1);
-  EXPECT_EQ(ShareOf(scores, {0, 1}, 0, {{.weight = 1.5}, {}}), 1);
-  EXPECT_EQ(ShareOf(scores, {0, 1}, 0, {{}, {.weight = 1, .penalty = 1.5}}), 1);
-  // Noise comes after both.
-  EXPECT_NEAR(ShareOf(scores, {1, 0}, 1, {{.weight = 0, .penalty = -1}, {.weight = 0}}),
-              Normal(-1 / std::sqrt(2.0)), kShareError);
+  EXPECT_EQ(ShareOf(scores, {1, 0}, {}), 1);
+  EXPECT_EQ(ShareOf(scores, {0, 1}, {}, {{.weight = 1.5}, {}}), 1);
+  EXPECT_EQ(ShareOf(scores, {1, 0}, {.score_before = 3}, {{.weight = 1.5}, {}}), 1);
+  EXPECT_EQ(ShareOf(scores, {0, 1}, {}, {{}, {.weight = 1, .penalty = 1.5}}), 1);
+  EXPECT_EQ(ShareOf(scores, {1, 0}, {}, {{}, {.weight = 2, .penalty = 1.5}}), 1);
+  // Noise is a part of the gain: 2 * (1 + n) against 2 + m.
+  const TreeLevel level = {.deviation = 0.7, .score_before = 3};
+  EXPECT_NEAR(ShareOf({{4}, {5}}, {1, 0}, level, {{.weight = 2}, {}}), 0.5, kShareError);
+  EXPECT_NEAR(ShareOf({{4}, {5}}, {0, 0}, level, {{.weight = 2, .penalty = 0.5}, {}}),
+              Normal(-1 / (0.7 * std::sqrt(5.0))), kShareError);
 }
 
 TEST(SplitChoice, LooksAtAShareOfTheColumns) {
   const LevelScores scores = {{1}, {9}, {3}};
-  EXPECT_NEAR(ShareOf(scores, {1, 0}, 0, {}, 0.3), 0.3, kShareError);
-  EXPECT_NEAR(ShareOf(scores, {2, 0}, 0, {}, 0.3), 0.7 * 0.3, kShareError);
-  EXPECT_NEAR(ShareOf(scores, {0, 0}, 0, {}, 0.3), 0.7 * 0.7 * 0.3, kShareError);
+  EXPECT_NEAR(ShareOf(scores, {1, 0}, {}, {}, 0.3), 0.3, kShareError);
+  EXPECT_NEAR(ShareOf(scores, {2, 0}, {}, {}, 0.3), 0.7 * 0.3, kShareError);
+  EXPECT_NEAR(ShareOf(scores, {0, 0}, {}, {}, 0.3), 0.7 * 0.7 * 0.3, kShareError);
 }
 
 TEST(SplitChoice, DependsOnSeedTreeAndLevelAlone) {
@@ -96,7 +108,7 @@ TEST(SplitChoice, DependsOnSeedTreeAndLevelAlone) {
     const std::unique_ptr<WorkPool> pool = ChoicePool(threads);
     const auto found = SplitChoice(seed, 0.7, *pool)
                            .Choose({.tree = tree, .level = level, .deviation = 1}, scores, {});
-    return std::pair(found->column, found->place);
+    return std::pair(found->split.column, found->split.place);
   };
   const auto first = choose(1, 2, 3, 0);
   EXPECT_EQ(choose(1, 2, 3, 4), first);

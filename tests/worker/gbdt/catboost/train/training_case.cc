@@ -102,7 +102,12 @@ std::vector<std::string> GoldenTrainings() {
           "rmse",
           "rmse_weights",
           "tweedie",
-          "uniform"};
+          "uniform",
+          "weighted_features",
+          "penalties",
+          "ignored",
+          "shrinks",
+          "shrinks_less"};
 }
 
 TrainingCase GoldenTraining(const std::string& name) {

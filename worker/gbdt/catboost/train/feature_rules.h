@@ -1,0 +1,56 @@
+// FeatureRules: what a training should do with single features.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strata/status.h"
+#include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/train/split_choice.h"
+
+namespace strata {
+
+// Numbers of features, each by its index or its name, as parameters give them.
+using FeatureNumbers = std::vector<std::pair<std::string, double>>;
+
+struct FeatureRules {
+  FeatureNumbers weights;              // what its splits gain is multiplied by: at least 0
+  FeatureNumbers first_use_penalties;  // its scores lose until a tree uses it: at least 0
+  double penalties_coefficient = 1;    // penalties are multiplied by
+  std::vector<std::string> ignored;    // by index or name: nothing is learned from it
+};
+
+// The numbers by the model's features, in the order of its data, and `other` for those without one.
+// A text that is a name counts as one, even if it could be an index. kInvalid: it names `key`, and
+// a feature that is not there.
+Result<std::vector<double>> ByFeature(const FeatureNumbers& numbers, const char* key, double other,
+                                      const CatBoostModel& model);
+
+// Takes the borders of ignored features from a model of numbers, so that no split is of them.
+// kInvalid: as above.
+Status IgnoreFeatures(const FeatureRules& rules, CatBoostModel* model);
+
+// The rules of a training's columns, which change as trees use features. One thread.
+class ColumnRules {
+ public:
+  // Of each column its feature's place in the data. kInvalid: as above.
+  static Result<ColumnRules> Make(const FeatureRules& rules, const CatBoostModel& model,
+                                  std::vector<uint32_t> features);
+
+  // One for each column; none where no feature has a rule.
+  std::span<const ColumnRule> rules() const { return rules_; }
+  // A tree splits by the column: its feature has no penalty from now on.
+  void Use(size_t column);
+
+ private:
+  explicit ColumnRules(std::vector<uint32_t> features) : features_(std::move(features)) {}
+
+  std::vector<uint32_t> features_;
+  std::vector<ColumnRule> rules_;
+};
+
+}  // namespace strata

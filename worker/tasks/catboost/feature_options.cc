@@ -1,0 +1,120 @@
+#include "worker/tasks/catboost/feature_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <ranges>
+#include <vector>
+
+#include "base/human_text.h"
+
+namespace strata {
+namespace {
+
+constexpr std::string_view kOfNumbers[] = {"feature_weights", "first_feature_use_penalties"};
+constexpr std::string_view kIgnored = "ignored_features";
+
+std::vector<std::string> Parts(std::string_view text, char delimiter) {
+  std::vector<std::string> parts;
+  for (const auto part : std::views::split(text, delimiter)) {
+    parts.emplace_back(part.begin(), part.end());
+  }
+  return parts;
+}
+
+template <typename Number>
+bool ParseWhole(std::string_view text, Number* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// "(1,0,-1)" has a number for each feature, "0:1,age:-1" names some.
+bool ParseNumbers(std::string_view text, FeatureNumbers* numbers) {
+  const bool is_list = text.size() > 1 && text.front() == '(' && text.back() == ')';
+  if (is_list) text = text.substr(1, text.size() - 2);
+  for (const std::string& part : Parts(text, ',')) {
+    const size_t colon = part.rfind(':');
+    if (!is_list && (colon == part.npos || colon == 0)) return false;
+    std::string feature = is_list ? fmt::format("{}", numbers->size()) : part.substr(0, colon);
+    double number = 0;
+    if (!ParseWhole(std::string_view(part).substr(is_list ? 0 : colon + 1), &number)) return false;
+    numbers->emplace_back(std::move(feature), static_cast<float>(number));
+  }
+  return true;
+}
+
+Result<FeatureNumbers> ReadNumbers(const Settings& settings, const char* key,
+                                   bool (*is_right)(double), const char* expected) {
+  const std::string& text = settings.Text(key);
+  FeatureNumbers numbers;
+  if (text.empty()) return numbers;
+  const bool has_form = ParseNumbers(text, &numbers);
+  const auto is_wrong = [&](const auto& number) { return !is_right(number.second); };
+  if (has_form && std::ranges::none_of(numbers, is_wrong)) return numbers;
+  return Invalid(fmt::format(
+      "{}: {}: expected {}, for each feature as in (1,0,1), or as in 0:1,NAME:0; found '{}'",
+      settings.Origin(key), key, expected, ShownBytes(text)));
+}
+
+// Names, indices, and ranges of them: "3:5-9:age".
+std::vector<std::string> IgnoredFeatures(const std::string& text) {
+  std::vector<std::string> ignored;
+  if (text.empty()) return ignored;
+  for (std::string& part : Parts(text, ':')) {
+    const size_t dash = part.find('-');
+    uint32_t first = 0;
+    uint32_t last = 0;
+    if (dash == part.npos || !ParseWhole(std::string_view(part).substr(0, dash), &first) ||
+        !ParseWhole(std::string_view(part).substr(dash + 1), &last)) {
+      ignored.push_back(std::move(part));
+      continue;
+    }
+    for (uint64_t i = first; i <= last; ++i) ignored.push_back(fmt::format("{}", i));
+  }
+  return ignored;
+}
+
+std::optional<std::string> TextOf(const nlohmann::json& value) {
+  if (value.is_structured()) return std::nullopt;
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
+
+std::optional<std::string> FeatureText(std::string_view key, const nlohmann::json& value) {
+  const bool is_ignored = key == kIgnored;
+  if (!is_ignored && std::ranges::find(kOfNumbers, key) == std::end(kOfNumbers)) return {};
+  if (is_ignored && !value.is_array()) return {};
+  std::vector<std::string> parts;
+  for (const auto& [name, item] : value.items()) {
+    const std::optional<std::string> text = TextOf(item);
+    if (!text.has_value()) return {};
+    parts.push_back(value.is_array() ? *text : fmt::format("{}:{}", name, *text));
+  }
+  if (is_ignored) return fmt::format("{}", fmt::join(parts, ":"));
+  return fmt::format(fmt::runtime(value.is_array() ? "({})" : "{}"), fmt::join(parts, ","));
+}
+
+Result<FeatureRules> ReadFeatureRules(const Settings& settings) {
+  FeatureRules rules;
+  const auto not_negative = [](double number) { return number >= 0 && std::isfinite(number); };
+  STRATA_ASSIGN(rules.weights,
+                ReadNumbers(settings, "feature_weights", not_negative, "numbers of 0 or above"));
+  STRATA_ASSIGN(rules.first_use_penalties, ReadNumbers(settings, "first_feature_use_penalties",
+                                                       not_negative, "numbers of 0 or above"));
+  rules.penalties_coefficient = static_cast<float>(settings.Float("penalties_coefficient"));
+  if (settings.IsSet("penalties_coefficient") && rules.first_use_penalties.empty()) {
+    return Invalid(
+        fmt::format("{}: penalties_coefficient has no effect without first_feature_use_penalties: "
+                    "remove it",
+                    settings.Origin("penalties_coefficient")));
+  }
+  rules.ignored = IgnoredFeatures(settings.Text(std::string(kIgnored)));
+  return rules;
+}
+
+}  // namespace strata
