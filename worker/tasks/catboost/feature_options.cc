@@ -15,7 +15,8 @@
 namespace strata {
 namespace {
 
-constexpr std::string_view kOfNumbers[] = {"feature_weights", "first_feature_use_penalties"};
+constexpr std::string_view kOfNumbers[] = {"feature_weights", "first_feature_use_penalties",
+                                           "monotone_constraints"};
 constexpr std::string_view kIgnored = "ignored_features";
 
 std::vector<std::string> Parts(std::string_view text, char delimiter) {
@@ -106,6 +107,11 @@ Result<FeatureRules> ReadFeatureRules(const Settings& settings) {
                 ReadNumbers(settings, "feature_weights", not_negative, "numbers of 0 or above"));
   STRATA_ASSIGN(rules.first_use_penalties, ReadNumbers(settings, "first_feature_use_penalties",
                                                        not_negative, "numbers of 0 or above"));
+  const auto is_direction = [](double number) {
+    return number == 0 || number == 1 || number == -1;
+  };
+  STRATA_ASSIGN(rules.directions,
+                ReadNumbers(settings, "monotone_constraints", is_direction, "1, 0 or -1"));
   rules.penalties_coefficient = static_cast<float>(settings.Float("penalties_coefficient"));
   if (settings.IsSet("penalties_coefficient") && rules.first_use_penalties.empty()) {
     return Invalid(

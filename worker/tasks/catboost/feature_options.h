@@ -17,7 +17,8 @@ namespace strata {
 // what is in there is neither a number nor a text.
 std::optional<std::string> FeatureText(std::string_view key, const nlohmann::json& value);
 
-// Reads feature_weights, first_feature_use_penalties, penalties_coefficient and ignored_features
+// Reads feature_weights, first_feature_use_penalties, penalties_coefficient, monotone_constraints
+// and ignored_features
 // from settings that have those rows. kInvalid: a text of another form, or a number that the
 // parameter cannot have.
 Result<FeatureRules> ReadFeatureRules(const Settings& settings);

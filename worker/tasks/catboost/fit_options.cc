@@ -252,6 +252,10 @@ constexpr Setting kFitSettings[] = {
      .help = "first_feature_use_penalties are multiplied by it.",
      .min = 0,
      .max = 1e30},
+    {.key = "monotone_constraints",
+     .help = "How predictions go with a feature, in the form of feature_weights. 1: they do not "
+             "fall as it rises; -1: they do not rise; 0: they are free. Without model_shrink_rate "
+             "the model then shrinks as with 0.01, or 0.2 if model_shrink_mode is Decreasing."},
     {.key = "ignored_features",
      .help = "Features that nothing is learned from: 0:5-9:age has indices, ranges and names. In "
              "the file also a list."},
@@ -307,7 +311,6 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"text_features", "is not there yet: only numbers are learned from; remove it"},
     {"text_processing", "is not there yet: only numbers are learned from; remove it"},
     {"embedding_features", "is not there yet: only numbers are learned from; remove it"},
-    {"monotone_constraints", "is not there yet; remove it"},
     {"per_object_feature_penalties", "is not there yet; remove it"},
     {"per_float_feature_quantization", "is not there yet; remove it"},
     {"input_borders_file", "is not there yet; remove it"},
@@ -481,11 +484,15 @@ class FitReader {
     return is_chosen ? std::optional<double>() : std::optional<double>(kDefaultLearningRate);
   }
 
-  Result<ShrinkParameters> Shrink() const {
+  Result<ShrinkParameters> Shrink(bool is_monotone) const {
     ShrinkParameters p = {.mode = settings_.Text("model_shrink_mode") == "Constant"
                                       ? ShrinkMode::kConstant
                                       : ShrinkMode::kDecreasing,
                           .rate = Rounded("model_shrink_rate")};
+    // CatBoost's own choice.
+    if (is_monotone && !settings_.IsSet("model_shrink_rate")) {
+      p.rate = p.mode == ShrinkMode::kConstant ? 0.01F : 0.2F;
+    }
     if (p.rate > 0 || !settings_.IsSet("model_shrink_mode")) return p;
     return Invalid(
         fmt::format("{}: model_shrink_mode has no effect without model_shrink_rate: remove it",
@@ -510,7 +517,7 @@ class FitReader {
     STRATA_ASSIGN(p.sampling, ReadSampling(settings_));
     p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
     STRATA_ASSIGN(p.features, ReadFeatureRules(settings_));
-    STRATA_ASSIGN(p.shrink, Shrink());
+    STRATA_ASSIGN(p.shrink, Shrink(!p.features.directions.empty()));
     p.random_strength = Rounded("random_strength");
     p.rsm = Rounded("rsm");
     if (!(p.rsm > 0)) {

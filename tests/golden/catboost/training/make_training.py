@@ -207,6 +207,11 @@ def main():
     # With use_best_model CatBoost shrinks the bias by the rounds that it leaves out, too.
     make(columns, "shrinks_less", "real", loss_function="RMSE", model_shrink_rate=0.25,
          model_shrink_mode="Decreasing", iterations=6, test=True, use_best_model=False)
+    make(columns, "monotone", "real", loss_function="RMSE", depth=5, iterations=6,
+         monotone_constraints={"f0": -1, "f2": 1, "f3": 1})
+    make(columns, "monotone_steps", "binary", loss_function="Logloss", score_function="L2", depth=4,
+         leaf_estimation_iterations=3, leaf_estimation_backtracking="No", weight=True,
+         monotone_constraints="(1,-1,1)", model_shrink_rate=0)
     make_borders()
     make_detectors()
 

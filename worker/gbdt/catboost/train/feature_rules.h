@@ -21,6 +21,7 @@ struct FeatureRules {
   FeatureNumbers weights;              // what its splits gain is multiplied by: at least 0
   FeatureNumbers first_use_penalties;  // its scores lose until a tree uses it: at least 0
   double penalties_coefficient = 1;    // penalties are multiplied by
+  FeatureNumbers directions;           // 1: predictions may not fall with it; -1: not rise; 0: free
   std::vector<std::string> ignored;    // by index or name: nothing is learned from it
 };
 

@@ -96,6 +96,11 @@ class Fit {
     for (const uint32_t split : columns_.first_splits) {
       features.push_back(model_.numbers[model_.splits[split].of].flat_index);
     }
+    STRATA_ASSIGN(const std::vector<double> directions,
+                  ByFeature(p_.features.directions, "monotone_constraints", 0, model_));
+    for (size_t column = 0; column < features.size(); ++column) {
+      columns_.columns[column].direction = static_cast<int8_t>(directions[features[column]]);
+    }
     STRATA_ASSIGN(rules_, ColumnRules::Make(p_.features, model_, std::move(features)));
     STRATA_ASSIGN(shrinkage_, ModelShrinkage::Make(p_.shrink, learning_rate_));
     const double start = StartValue(p_, learn_);
@@ -183,7 +188,11 @@ class Fit {
     }
     GrownObliviousTree grown = grower_.Take();
     ObliviousTree tree = {.splits = {}, .leaves = std::move(grown.leaves)};
-    for (const GrowSplit& split : grown.splits) tree.splits.push_back(columns_.ModelSplit(split));
+    for (const GrowSplit& split : grown.splits) {
+      tree.splits.push_back(columns_.ModelSplit(split));
+      if (p_.features.directions.empty()) continue;
+      tree.directions.push_back(columns_.columns[split.column].direction);
+    }
     return tree;
   }
 
@@ -235,7 +244,7 @@ class Fit {
   const double learning_rate_;
   const BootstrapSampler sampler_;
   const SplitChoice choice_;
-  const TreeColumns columns_;
+  TreeColumns columns_;
   ObliviousGrower grower_;
   std::optional<OverfittingDetector> detector_;
   std::optional<ColumnRules> rules_;

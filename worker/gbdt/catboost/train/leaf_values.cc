@@ -6,6 +6,7 @@
 
 #include "worker/gbdt/catboost/train/exact_leaves.h"
 #include "worker/gbdt/catboost/train/fit_losses.h"
+#include "worker/gbdt/catboost/train/monotone_leaves.h"
 #include "worker/gbdt/catboost/train/row_sums.h"
 
 namespace strata {
@@ -75,7 +76,21 @@ class LeafSteps {
     for (size_t leaf = 0; leaf < step.size(); ++leaf) {
       if (sums[leaf][1] + l2_ > 0) step[leaf] = sums[leaf][0] / (sums[leaf][1] + l2_);
     }
+    if (!tree_.directions.empty()) {
+      std::vector<double> weights(step.size());
+      for (size_t leaf = 0; leaf < step.size(); ++leaf) weights[leaf] = sums[leaf][1] + l2_;
+      BindStep(weights, &step);
+    }
     return step;
+  }
+
+  // Moves where the step leads to values that do not fall along directed splits.
+  void BindStep(std::span<const double> weights, std::vector<double>* step) const {
+    std::vector<double> values = values_;
+    for (size_t leaf = 0; leaf < values.size(); ++leaf) values[leaf] += (*step)[leaf];
+    MonotoneLeaves(tree_.directions).Project(weights, values);
+    for (size_t leaf = 0; leaf < values.size(); ++leaf)
+      (*step)[leaf] = values[leaf] - values_[leaf];
   }
 
   void Move(const std::vector<double>& step, double scale, std::vector<double>* raw) const {

@@ -314,6 +314,8 @@ TEST_F(FitTaskTest, WrongRulesOfFeaturesAreNamed) {
   ExpectError({"feature_weights=1"}, "feature_weights: expected numbers of 0 or above, for each");
   ExpectError({"feature_weights=(1,x)"}, "as in 0:1,NAME:0; found '(1,x)'");
   ExpectError({"feature_weights=0:-1"}, "found '0:-1'");
+  ExpectError({"monotone_constraints=(1,0.5)"},
+              "monotone_constraints: expected 1, 0 or -1, for each feature as in (1,0,1)");
   ExpectError(
       {"feature_weights=f9:1"},
       "feature_weights: there is no feature 'f9': expected an index from 0 to 4, or a name");

@@ -102,6 +102,8 @@ std::vector<std::string> GoldenTrainings() {
           "rmse",
           "rmse_weights",
           "tweedie",
+          "monotone",
+          "monotone_steps",
           "uniform",
           "weighted_features",
           "penalties",
@@ -233,7 +235,11 @@ void ExpectSameModel(const nlohmann::json& found, const nlohmann::json& expected
     ExpectNear(found_trees[t]["leaf_values"], trees[t]["leaf_values"], fmt::format("tree {}", t));
     ExpectNear(found_trees[t]["leaf_weights"], trees[t]["leaf_weights"], fmt::format("tree {}", t));
   }
-  EXPECT_EQ(found["scale_and_bias"], expected["scale_and_bias"]);
+  EXPECT_EQ(found["scale_and_bias"][0], expected["scale_and_bias"][0]);
+  for (size_t output = 0; output < expected["scale_and_bias"][1].size(); ++output) {
+    EXPECT_DOUBLE_EQ(found["scale_and_bias"][1].at(output).get<double>(),
+                     expected["scale_and_bias"][1][output].get<double>());
+  }
   EXPECT_EQ(found["model_info"], expected["model_info"]);
 }
 

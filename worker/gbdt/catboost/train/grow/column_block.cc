@@ -4,10 +4,12 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "worker/gbdt/catboost/train/fit_rows.h"
+#include "worker/gbdt/catboost/train/grow/monotone_scores.h"
 #include "worker/gbdt/catboost/train/grow/split_scores.h"
 
 namespace strata {
@@ -101,7 +103,7 @@ constexpr auto kAddRows = AddRowsTable<Sum>(std::make_index_sequence<ColumnBlock
 class ColumnBlock::Scorer {
  public:
   Scorer(const ColumnBlock& block, const TreeLeaves& leaves, const FixedRows& rows,
-         const ScoreRule& rule, bool keeps, GradientSums* kept)
+         const ScoreRule& rule, std::span<const int8_t> directions, bool keeps, GradientSums* kept)
       : block_(block),
         leaves_(leaves),
         rows_(rows),
@@ -109,10 +111,15 @@ class ColumnBlock::Scorer {
         keeps_(keeps),
         kept_(kept),
         of_columns_(block.columns_.size()),
+        monotone_(block.columns_.size()),
         first_(of_columns_.size() * kBins),
         second_(of_columns_.size() * kBins),
         packed_(of_columns_.size() * kBins) {
     for (SplitScores& scores : of_columns_) scores.Clear();
+    for (size_t c = 0; c < monotone_.size(); ++c) {
+      const GrowColumn& column = block.columns_[c];
+      if (MonotoneScores::AreNeeded(directions, column)) monotone_[c].emplace(directions, column);
+    }
   }
 
   void Run(std::span<std::vector<double>> scores) {
@@ -128,7 +135,11 @@ class ColumnBlock::Scorer {
     }
     for (size_t c = 0; c < of_columns_.size(); ++c) {
       scores[c].resize(block_.columns_[c].splits);
-      of_columns_[c].Finish(rule_.is_cosine, scores[c]);
+      if (monotone_[c].has_value()) {
+        monotone_[c]->Finish(rule_.is_cosine, rule_.l2, scores[c]);
+      } else {
+        of_columns_[c].Finish(rule_.is_cosine, scores[c]);
+      }
     }
   }
 
@@ -137,7 +148,7 @@ class ColumnBlock::Scorer {
 
   void ScoreRoot(size_t output) {
     Build(0, output, &first_);
-    Add(std::array{&first_}, output);
+    Add(std::array{size_t{0}}, std::array{&first_}, output);
     if (keeps_) Keep(first_, 0, output);
   }
 
@@ -154,7 +165,7 @@ class ColumnBlock::Scorer {
     } else {
       Build(is_right_smaller ? left : right, output, &larger);
     }
-    Add(std::array{&first_, &second_}, output);
+    Add(std::array{left, right}, std::array{&first_, &second_}, output);
     if (!keeps_) return;
     Keep(first_, left, output);
     Keep(second_, right, output);
@@ -203,12 +214,18 @@ class ColumnBlock::Scorer {
   }
 
   template <size_t kLeaves>
-  void Add(const std::array<Histogram*, kLeaves>& leaves, size_t output) {
+  void Add(const std::array<size_t, kLeaves>& leaves,
+           const std::array<Histogram*, kLeaves>& histograms, size_t output) {
+    const GradientUnits& units = rows_.units(output);
     for (size_t c = 0; c < of_columns_.size(); ++c) {
       std::array<const GradientSums*, kLeaves> bins;
-      for (size_t leaf = 0; leaf < kLeaves; ++leaf) bins[leaf] = leaves[leaf]->data() + c * kBins;
+      for (size_t i = 0; i < kLeaves; ++i) bins[i] = histograms[i]->data() + c * kBins;
       const GrowColumn& column = block_.columns_[c];
-      of_columns_[c].Add(bins, column.splits, column.is_value, rows_.units(output), rule_.l2);
+      if (monotone_[c].has_value()) {
+        for (size_t i = 0; i < kLeaves; ++i) monotone_[c]->Set(leaves[i], bins[i], units);
+      } else {
+        of_columns_[c].Add(bins, column.splits, column.is_value, units, rule_.l2);
+      }
     }
   }
 
@@ -237,7 +254,8 @@ class ColumnBlock::Scorer {
   const bool keeps_;
   GradientSums* const kept_;
   std::vector<SplitScores> of_columns_;
-  Histogram first_;  // of the left leaf of a pair
+  std::vector<std::optional<MonotoneScores>> monotone_;  // of columns that need them
+  Histogram first_;                                      // of the left leaf of a pair
   Histogram second_;
   LargeArray<PackedSum> packed_;
 };
@@ -265,9 +283,10 @@ void ColumnBlock::SetColumns(std::span<const GrowColumn> columns, bool are_fixed
 }
 
 void ColumnBlock::Score(const TreeLeaves& leaves, const FixedRows& rows, const ScoreRule& rule,
-                        bool keeps, std::span<std::vector<double>> scores) {
+                        std::span<const int8_t> directions, bool keeps,
+                        std::span<std::vector<double>> scores) {
   if (keeps) kept_.resize(leaves.leaves() * rows.outputs() * histogram_size());
-  Scorer(*this, leaves, rows, rule, keeps, kept_.data()).Run(scores);
+  Scorer(*this, leaves, rows, rule, directions, keeps, kept_.data()).Run(scores);
   has_kept_ = keeps;
 }
 

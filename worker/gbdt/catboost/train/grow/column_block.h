@@ -33,9 +33,10 @@ class ColumnBlock {
 
   // Of each column the scores of its splits, were all leaves split by it; once a level. `keeps`:
   // there is memory for the histograms of all leaves, and the next level's come from them. Then
-  // only the smaller leaf of each pair is added up from rows.
-  void Score(const TreeLeaves& leaves, const FixedRows& rows, const ScoreRule& rule, bool keeps,
-             std::span<std::vector<double>> scores);
+  // only the smaller leaf of each pair is added up from rows. `directions` are those of the tree's
+  // splits; with any, or columns that have one, there is one output.
+  void Score(const TreeLeaves& leaves, const FixedRows& rows, const ScoreRule& rule,
+             std::span<const int8_t> directions, bool keeps, std::span<std::vector<double>> scores);
 
   // The rows' gradients have changed: the next level's histograms do not come from this one's.
   void ForgetHistograms() { has_kept_ = false; }

@@ -13,6 +13,9 @@ struct GrowColumn {
   std::span<const uint8_t> bins;  // of each row, none above `splits`
   size_t splits = 0;              // up to 255
   bool is_value = false;
+  // 1: values of leaves may not fall where a split goes right; -1: they may not rise; 0: they are
+  // free. MonotoneLeaves says what that means for a tree.
+  int8_t direction = 0;
 
   bool GoesRight(size_t place, uint8_t bin) const {
     return is_value ? bin == place + 1 : bin > place;

@@ -61,9 +61,11 @@ void ObliviousGrower::SetGradients(std::span<const double> gradients,
 const LevelScores& ObliviousGrower::Score() {
   scores_.resize(columns_.size());
   const bool keeps = KeepsHistograms();
+  std::vector<int8_t> directions;
+  for (const GrowSplit& split : splits_) directions.push_back(columns_[split.column].direction);
   pool_.Run(blocks_used_, [&](size_t i) {
     Block& block = blocks_[i];
-    block.block.Score(leaves_, rows_, rule_, keeps,
+    block.block.Score(leaves_, rows_, rule_, directions, keeps,
                       std::span(scores_).subspan(block.first_column, block.columns));
   });
   return scores_;
