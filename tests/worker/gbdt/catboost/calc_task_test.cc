@@ -151,6 +151,10 @@ TEST_F(CalcTaskTest, WrongOptionsAreNamed) {
   ExpectError({model, rows, "tree_count_limit=3"}, "tree_count_limit is not supported");
   ExpectError({model, rows, "cd=a", "column_description=b"}, "column_description is given twice");
   ExpectError({model, rows, "delimiter=ab"}, "delimiter: expected one character");
+  ExpectError({model, rows, "device=gpu"},
+              "device: must be auto, cpu, cuda or cuda:N; found 'gpu'");
+  ExpectError({model, "output_path=o", "device=cuda"}, "device has no effect on --task=convert",
+              "convert");
   ExpectError({model, rows, "output_path=rows.tsv"}, "rows.tsv");
   ExpectError({model, rows, "output_path=numbers.json"}, "numbers.json");
   ExpectError({model, rows, "output_path=o"}, "no effect on --task=convert", "convert");

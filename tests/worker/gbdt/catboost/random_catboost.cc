@@ -109,7 +109,7 @@ CatBoostTree RandomCatBoost::Tree(const CatBoostModel& model) {
   CatBoostTree tree;
   size_t leaves = 1;
   if (model.oblivious) {
-    const size_t depth = Below(9);
+    const size_t depth = Below(11);
     for (size_t k = 0; k < depth; ++k) {
       tree.splits.push_back(static_cast<uint32_t>(Below(model.splits.size())));
     }
