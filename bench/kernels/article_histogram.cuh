@@ -4,9 +4,8 @@
 //
 // A word of 32 bits has four features, or eight of at most 16 bins, and a thread takes the word of
 // a row. The sums of a bin, two a feature, belong to as many lanes: a group of 8, or of 16. At each
-// step the lanes of a group are at different features or at different ones of the two sums, so that
-// no two ever add to the same number. Lanes with odd numbers begin with the gradient, others with
-// the weight; half-way they change over.
+// step, no two lanes of a group are at the same sum: they are at different features, or one adds
+// its gradient and the other one its weight. Lanes with odd numbers add the gradient first.
 //
 // The article's listing has two slips. Its shift, 28 - 4 * f, overlaps bins of 5 bits; here a
 // feature has a byte. Its comment has the two sums in the other order than its flag.

@@ -1,5 +1,5 @@
 // PackedRows: rows of bins on the host as the article's histogram reads them, several features to a
-// word, with the leaves of a level and the plain histogram of it.
+// word. Leaves of a level have some of the rows; the plain histogram of them is computed here.
 #pragma once
 
 #include <cstddef>

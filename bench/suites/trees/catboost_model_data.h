@@ -11,8 +11,9 @@
 namespace strata::bench {
 
 // 100 oblivious trees of depth 6, of one output. Without categories they ask for 28 numbers with 32
-// borders each. With categories they ask for 5 such numbers, 5 exact values, and statistics of
-// three categories of 50 to 20,000 values and of a combination of two. The same model each time.
+// borders each. With categories they ask for 5 such numbers, 5 exact values, and statistics. These
+// are of three categories of 50 to 20,000 values, and of a combination of two. It is the same model
+// each time.
 CatBoostModel MakeCatBoostModel(bool has_categories);
 
 // Uniform numbers and categories, the same ones each time.

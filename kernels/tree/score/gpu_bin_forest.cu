@@ -44,24 +44,27 @@ struct PieceView {
   const uint32_t* categories;
   uint8_t* bins;
   uint32_t rows;
+  uint32_t blocks;  // of threads, a thread a row
+
+  // Of a launch with as many blocks for each column, or table, as for the rows.
+  __device__ uint32_t ColumnOfBlock() const { return blockIdx.x / blocks; }
+  __device__ uint32_t Row() const { return blockIdx.x % blocks * kThreads + threadIdx.x; }
 };
 
-// A thread takes a row of a column of numbers or of values.
+// Blocks take a column of numbers or of values, a thread a row.
 __global__ void __launch_bounds__(kThreads)
     FeatureBins(const __grid_constant__ DeviceColumns columns, PieceView piece) {
-  const uint64_t at = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const auto column = static_cast<uint32_t>(at / piece.rows);
-  const auto row = static_cast<uint32_t>(at % piece.rows);
-  if (column >= columns.number_columns + columns.category_columns) return;
+  const uint32_t column = piece.ColumnOfBlock();
+  const uint32_t row = piece.Row();
+  if (row >= piece.rows) return;
+  uint8_t* const bin = piece.bins + uint64_t{column} * piece.rows + row;
   if (column < columns.number_columns) {
     const BorderColumn& own = columns.numbers[column];
-    piece.bins[at] =
-        own.BinOf(columns.borders, piece.numbers[uint64_t{own.number} * piece.rows + row]);
+    *bin = own.BinOf(columns.borders, piece.numbers[uint64_t{own.number} * piece.rows + row]);
     return;
   }
   const ValueColumn& own = columns.categories[column - columns.number_columns];
-  piece.bins[at] =
-      own.BinOf(columns.values, piece.categories[uint64_t{own.category} * piece.rows + row]);
+  *bin = own.BinOf(columns.values, piece.categories[uint64_t{own.category} * piece.rows + row]);
 }
 
 // The place of a key among those of a table, which ascend; their count: it is not there.
@@ -79,13 +82,12 @@ __device__ size_t PlaceOf(const uint64_t* keys, size_t count, uint64_t key) {
   return low < count && keys[low] == key ? low : count;
 }
 
-// A thread takes a row of a table. The bins of features are there.
+// Blocks take a table, a thread a row. The bins of features are there.
 __global__ void __launch_bounds__(kThreads)
     KeyBins(const __grid_constant__ DeviceColumns columns, PieceView piece) {
-  const uint64_t at = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (at / piece.rows >= columns.table_count) return;
-  const KeyTable& table = columns.tables[at / piece.rows];
-  const auto row = static_cast<uint32_t>(at % piece.rows);
+  const KeyTable& table = columns.tables[piece.ColumnOfBlock()];
+  const uint32_t row = piece.Row();
+  if (row >= piece.rows) return;
   uint64_t key = 0;
   for (size_t i = 0; i < table.categories.count; ++i) {
     const uint64_t category = columns.key_categories[table.categories.begin + i];
@@ -124,7 +126,7 @@ __device__ uint32_t LeafOf(const DeviceForest& forest, const BinTree& tree, cons
 // A thread takes a row.
 __global__ void __launch_bounds__(kThreads)
     AddTrees(const __grid_constant__ DeviceForest forest, PieceView piece, double* out) {
-  const uint32_t row = blockIdx.x * kThreads + threadIdx.x;
+  const uint32_t row = piece.Row();
   if (row >= piece.rows) return;
   double* const sums = out + uint64_t{row} * forest.outputs;
   double sum = 0;  // of one output
@@ -191,7 +193,8 @@ class OnGpu : public GpuBinForest {
       const PieceView view{.numbers = reinterpret_cast<const float*>(piece.values),
                            .categories = reinterpret_cast<const uint32_t*>(categories),
                            .bins = reinterpret_cast<uint8_t*>(piece.scratch),
-                           .rows = piece.rows};
+                           .rows = piece.rows,
+                           .blocks = BlocksFor(piece.rows, kThreads)};
       Enqueue(view, reinterpret_cast<double*>(piece.results), stream);
     };
     const auto take = [&](uint64_t first_row, std::span<const std::byte> results) {
@@ -214,17 +217,14 @@ class OnGpu : public GpuBinForest {
   }
 
   void Enqueue(const PieceView& piece, double* out, cudaStream_t stream) const {
-    const uint64_t feature_columns = columns_.number_columns + columns_.category_columns;
+    const uint32_t feature_columns = columns_.number_columns + columns_.category_columns;
     if (feature_columns > 0) {
-      const unsigned blocks = BlocksFor(feature_columns * piece.rows, kThreads);
-      FeatureBins<<<blocks, kThreads, 0, stream>>>(columns_, piece);
+      FeatureBins<<<feature_columns * piece.blocks, kThreads, 0, stream>>>(columns_, piece);
     }
     if (columns_.table_count > 0) {
-      const unsigned blocks = BlocksFor(uint64_t{columns_.table_count} * piece.rows, kThreads);
-      KeyBins<<<blocks, kThreads, 0, stream>>>(columns_, piece);
+      KeyBins<<<columns_.table_count * piece.blocks, kThreads, 0, stream>>>(columns_, piece);
     }
-    const unsigned blocks = BlocksFor(piece.rows, kThreads);
-    AddTrees<<<blocks, kThreads, 0, stream>>>(forest_, piece, out);
+    AddTrees<<<piece.blocks, kThreads, 0, stream>>>(forest_, piece, out);
   }
 
   const int device_;
