@@ -107,7 +107,8 @@ Status ArrayPieces::ForReaders(WorkPool& pool, uint64_t count,
 }
 
 Status ArrayPieces::Run(const NumberArray& array, WorkPool& pool, const PieceWork& work) {
-  const size_t row_bytes = std::max({array.row_bytes(), work.result_bytes, size_t{1}});
+  const size_t row_bytes =
+      std::max({array.row_bytes(), work.scratch_bytes, work.result_bytes, size_t{1}});
   const uint64_t piece_rows = std::max<uint64_t>(1, kPieceBytes / row_bytes);
   const uint64_t pieces = (array.rows + piece_rows - 1) / piece_rows;
   Status sent = ForReaders(pool, pieces, [&](Reader& reader, uint64_t piece) {

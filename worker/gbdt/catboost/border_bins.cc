@@ -26,7 +26,10 @@ inline void CountRows(const BorderColumn& column, const float* borders, const fl
   }
   if (column.nan_is_above) {
     const Counts all = static_cast<int32_t>(column.count) - Counts{};
-    for (size_t v = 0; v < kVectors; ++v) below[v] = own[v] == own[v] ? below[v] : all;
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto is_number = (own[v] <= 0.0F) | (own[v] >= 0.0F);
+      below[v] = is_number ? below[v] : all;
+    }
   }
   for (size_t row = 0; row < kRows; ++row) {
     bins[row] = static_cast<uint8_t>(below[row / kLanes][row % kLanes]);
