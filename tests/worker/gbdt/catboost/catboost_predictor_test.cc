@@ -118,6 +118,12 @@ TEST(CatBoostPredictor, RandomModelsPredictWhatTheyMean) {
     ctrs += model.ctrs.size();
     const CatBoostRows rows = random.Rows(model, 300);
     const std::vector<double> raw = RawOf(model, rows);
+    for (const int threads : {0, 4}) {
+      const auto pool = WorkPool::Start("test", threads);
+      std::vector<double> predicted(raw.size(), 7);
+      ASSERT_TRUE(CatBoostPredictor(model).Predict(rows, **pool, predicted).ok());
+      EXPECT_EQ(predicted, raw) << "seed " << seed << ", " << threads << " more threads";
+    }
     for (size_t i = 0; i < raw.size(); ++i) {
       ASSERT_EQ(raw[i], ReferenceRaw(model, rows, i / model.outputs, i % model.outputs))
           << "seed " << seed << " number " << i;
