@@ -59,13 +59,13 @@ Result<ObliviousRun> RunOurs(const std::string& folder, size_t depth) {
   FitParameters parameters;
   parameters.loss = FitLoss::kLogloss;
   parameters.iterations = kTrees;
-  parameters.sampling.type = BootstrapType::kNo;
   parameters.learning_rate = 0.1F;
   parameters.depth = depth;
   parameters.border_count = kBorders;
   parameters.leaf_iterations = 1;
   parameters.boost_from_average = false;
   parameters.sampling.type = BootstrapType::kNo;
+  parameters.random_strength = 0;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
                 WorkPool::Start("tree", static_cast<int>(Cores()) - 1, ThreadWait::kSpinFirst));
   const TimeNs begin = RealClock().Now();
