@@ -88,7 +88,8 @@ def make_borders():
                rng.integers(0, 6, 120).astype(float)]
     columns = [[float(v) for v in column.astype(numpy.float32)] for column in columns]
     borders = {}
-    for kind in ("GreedyLogSum", "Median", "Uniform", "UniformAndQuantiles"):
+    for kind in ("GreedyLogSum", "Median", "Uniform", "UniformAndQuantiles", "MinEntropy",
+                 "MaxLogSum"):
         for count in (5, 15):
             pool = catboost.Pool(numpy.array(columns, numpy.float32).T, [0, 1] * 60)
             pool.quantize(border_count=count, feature_border_type=kind)

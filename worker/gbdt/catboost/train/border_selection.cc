@@ -6,6 +6,8 @@
 #include <set>
 #include <span>
 
+#include "worker/gbdt/catboost/train/exact_borders.h"
+
 namespace strata {
 namespace {
 
@@ -138,6 +140,12 @@ std::vector<float> SelectBorders(std::vector<float> values, BorderType type, siz
     case BorderType::kUniformAndQuantiles:
       AddMedians(values, count - count / 2, &borders);
       AddUniform(values, count / 2, true, &borders);
+      break;
+    case BorderType::kMinEntropy:
+      borders = ExactBorders(values, count, EntropyPenalty);
+      break;
+    case BorderType::kMaxLogSum:
+      borders = ExactBorders(values, count, LogSumPenalty);
       break;
   }
   // Infinite values make borders that no JSON holds, and NaN between opposite infinities.

@@ -8,7 +8,14 @@
 
 namespace strata {
 
-enum class BorderType : uint8_t { kGreedyLogSum, kMedian, kUniform, kUniformAndQuantiles };
+enum class BorderType : uint8_t {
+  kGreedyLogSum,
+  kMedian,
+  kUniform,
+  kUniformAndQuantiles,
+  kMinEntropy,  // this one and the next take time and memory as ExactBorders says
+  kMaxLogSum,
+};
 
 // Up to `count` borders, ascending, of finite or infinite values, none of which is NaN. Values that
 // are all the same have none. It takes time for sorting the values.

@@ -22,7 +22,9 @@ constexpr std::pair<const char*, BorderType> kTypes[] = {
     {"GreedyLogSum", BorderType::kGreedyLogSum},
     {"Median", BorderType::kMedian},
     {"Uniform", BorderType::kUniform},
-    {"UniformAndQuantiles", BorderType::kUniformAndQuantiles}};
+    {"UniformAndQuantiles", BorderType::kUniformAndQuantiles},
+    {"MinEntropy", BorderType::kMinEntropy},
+    {"MaxLogSum", BorderType::kMaxLogSum}};
 
 TEST(BorderSelection, ChoosesThoseOfCatBoost) {
   const auto golden = nlohmann::json::parse(Golden("catboost/training/borders.json"));
