@@ -55,14 +55,15 @@ struct UsedFeature {
   size_t place = 0;
 };
 
-std::vector<UsedFeature> UsedFeatures(const CatBoostModel& model) {
+std::vector<UsedFeature> UsedFeatures(const CatBoostModel& model,
+                                      std::span<const uint32_t> categories) {
   std::vector<UsedFeature> used;
   for (size_t f = 0; f < model.numbers.size(); ++f) {
     const CatBoostNumber& number = model.numbers[f];
     if (number.borders.empty()) continue;
     used.push_back({number.id, number.flat_index, PoolColumnKind::kNumber, f});
   }
-  std::set<size_t> in_keys;
+  std::set<size_t> in_keys(categories.begin(), categories.end());
   for (const CtrTable& table : model.tables) {
     in_keys.insert(table.projection.categories.begin(), table.projection.categories.end());
   }
@@ -168,8 +169,9 @@ std::vector<PoolColumn> DefaultColumns(size_t count) {
 
 Result<std::vector<ModelColumn>> MatchColumns(const CatBoostModel& model,
                                               const std::vector<PoolColumn>& columns,
-                                              const std::string& name) {
-  const std::vector<UsedFeature> used = UsedFeatures(model);
+                                              const std::string& name,
+                                              std::span<const uint32_t> categories) {
+  const std::vector<UsedFeature> used = UsedFeatures(model, categories);
   std::vector<size_t> places = PlacesByName(used, columns);
   if (places.empty()) {
     STRATA_ASSIGN(places, PlacesByOrder(used, columns, name));

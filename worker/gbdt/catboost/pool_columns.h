@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,10 +48,11 @@ struct ModelColumn {
 // Says of each column what it is to the model. Names decide where the columns of features have
 // different ones, and those of all features that the model uses are among them. Else the place
 // among the features decides, and names that both have must be the same. Only what the model's
-// splits and keys use is read. kInvalid: a feature is not there, or is of the other kind. `name` is
-// that of the rows, and stands in messages.
+// splits and keys use is read, and `categories`, which are places in its list. kInvalid: a feature
+// is not there, or is of the other kind. `name` is that of the rows, and stands in messages.
 Result<std::vector<ModelColumn>> MatchColumns(const CatBoostModel& model,
                                               const std::vector<PoolColumn>& columns,
-                                              const std::string& name);
+                                              const std::string& name,
+                                              std::span<const uint32_t> categories = {});
 
 }  // namespace strata

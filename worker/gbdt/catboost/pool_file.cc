@@ -114,9 +114,10 @@ Result<std::unique_ptr<PoolFile>> PoolFile::OpenColumns(Disk& disk, const PoolOp
 
 Result<std::unique_ptr<PoolFile>> PoolFile::Open(Disk& disk, const PoolOptions& options,
                                                  const CatBoostModel& model,
-                                                 const std::function<Status()>& check) {
+                                                 const std::function<Status()>& check,
+                                                 std::span<const uint32_t> categories) {
   STRATA_ASSIGN(std::unique_ptr<PoolFile> file, OpenColumns(disk, options, check));
-  STRATA_ASSIGN(file->of_model_, MatchColumns(model, file->columns_, file->path_));
+  STRATA_ASSIGN(file->of_model_, MatchColumns(model, file->columns_, file->path_, categories));
   return file;
 }
 
@@ -127,19 +128,22 @@ Result<std::unique_ptr<PoolFile>> PoolFile::OpenToLearn(Disk& disk, const PoolOp
   file->of_model_.resize(file->columns_.size());
   for (size_t c = 0; c < file->columns_.size(); ++c) {
     const PoolColumn& column = file->columns_[c];
+    const auto flat_index = static_cast<uint32_t>(model->numbers.size() + model->categories.size());
     if (column.kind == PoolColumnKind::kCategory) {
-      return Invalid(fmt::format(
-          "{}: column {} is a category: training from categories is not there yet: give it the "
-          "type Auxiliary in the column description, which leaves it out",
-          file->path_, c));
+      const auto index = static_cast<uint32_t>(model->categories.size());
+      file->of_model_[c] = {.is_read = true, .feature = index};
+      CatBoostCategory& category = model->categories.emplace_back();
+      category.id = column.name;
+      category.index = index;
+      category.flat_index = flat_index;
+    } else if (column.kind == PoolColumnKind::kNumber) {
+      const auto index = static_cast<uint32_t>(model->numbers.size());
+      file->of_model_[c] = {.is_read = true, .feature = index};
+      CatBoostNumber& number = model->numbers.emplace_back();
+      number.id = column.name;
+      number.index = index;
+      number.flat_index = flat_index;
     }
-    if (column.kind != PoolColumnKind::kNumber) continue;
-    const auto index = static_cast<uint32_t>(model->numbers.size());
-    file->of_model_[c] = {.is_read = true, .feature = index};
-    CatBoostNumber& number = model->numbers.emplace_back();
-    number.id = column.name;
-    number.index = index;
-    number.flat_index = index;
   }
   return file;
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,12 +39,14 @@ class PoolFile {
  public:
   // Disk and model outlive it. `check` is asked while standard input gives nothing. kNotFound:
   // there is no such file. kInvalid: the file has no row, or columns that do not fit the model.
+  // `categories` of the model are read, too, where nothing of it uses them yet.
   static Result<std::unique_ptr<PoolFile>> Open(Disk& disk, const PoolOptions& options,
                                                 const CatBoostModel& model,
-                                                const std::function<Status()>& check);
+                                                const std::function<Status()>& check,
+                                                std::span<const uint32_t> categories = {});
 
-  // The same of rows to learn from: `model`, an empty one, gets a number for each feature, in the
-  // order of the columns. kInvalid too: features that are categories.
+  // The same of rows to learn from: `model`, an empty one, gets a number or category for each
+  // feature, in the order of the columns.
   static Result<std::unique_ptr<PoolFile>> OpenToLearn(Disk& disk, const PoolOptions& options,
                                                        const std::function<Status()>& check,
                                                        CatBoostModel* model);

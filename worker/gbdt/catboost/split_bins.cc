@@ -8,11 +8,7 @@
 #include "worker/gbdt/catboost/ctr_value.h"
 
 namespace strata {
-namespace {
-
-constexpr size_t kBinsOfColumn = 255;  // borders or values that a byte can tell
-
-}  // namespace
+namespace {}  // namespace
 
 SplitBins::SplitBins(const CatBoostModel& model) {
   AddNumbers(model);

@@ -14,6 +14,8 @@
 
 namespace strata {
 
+inline constexpr size_t kBinsOfColumn = 255;  // borders or values that a byte can tell
+
 // Some rows, one after the other.
 struct RowPiece {
   size_t begin = 0;

@@ -32,8 +32,9 @@ constexpr Setting kFitSettings[] = {
      .help = "Path of rows to measure on after each round. With them the model keeps the rounds up "
              "to the best eval_metric there, unless use_best_model = false."},
     {.key = "column_description",
-     .help = "Path of CatBoost's column description (cd is the same). Num, Label, Weight, SampleId "
-             "and Auxiliary are read. Without it the first column is the label, and all others are "
+     .help = "Path of CatBoost's column description (cd is the same). Num, Categ, Label, Weight, "
+             "SampleId and Auxiliary are read. Without it the first column is the label, and all "
+             "others are "
              "numbers."},
     kDelimiterSetting,
     kHasHeaderSetting,
@@ -287,9 +288,67 @@ constexpr Setting kFitSettings[] = {
     {.key = "task_type",
      .default_value = "CPU",
      .help = "Must be CPU: training on a GPU is not there yet."},
+    {.key = "one_hot_max_size",
+     .type = SettingType::kInt,
+     .default_value = "2",
+     .help = "Categories of up to so many values in the rows to learn from are split by single "
+             "values. Those of more have statistics.",
+     .min = 0,
+     .max = 65536},
+    {.key = "simple_ctr",
+     .default_value = "Borders,Counter",
+     .help = "The statistics of categories: Borders, Buckets, BinarizedTargetMeanValue and "
+             "Counter, parted by commas. Each may have options, as in "
+             "Borders:TargetBorderCount=2:TargetBorderType=MinEntropy:CtrBorderCount=15:Prior=0/1:"
+             "Prior=1/1."},
+    {.key = "combinations_ctr",
+     .default_value = "Borders,Counter",
+     .help = "The same of combinations of categories, with each other and with splits."},
+    {.key = "per_feature_ctr",
+     .help = "Statistics of single features instead of simple_ctr's, by their places among all "
+             "features, parted by semicolons: 0:Borders,Counter;3:Buckets."},
+    {.key = "ctr_target_border_count",
+     .type = SettingType::kInt,
+     .default_value = "1",
+     .help = "Borders that part labels into the classes that statistics count, where a statistic "
+             "has no TargetBorderCount.",
+     .min = 1,
+     .max = 255},
+    {.key = "max_ctr_complexity",
+     .type = SettingType::kInt,
+     .default_value = "",
+     .help = "Categories that are combined, at most, where all splits count as one more. Without "
+             "it 4, but 1, which combines none, with fewer than 200 iterations.",
+     .min = 1,
+     .max = 15},
+    {.key = "model_size_reg",
+     .type = SettingType::kFloat,
+     .default_value = "0.5",
+     .help = "How much the scores of statistics of many keys are lowered before a tree uses them.",
+     .min = 0,
+     .max = 1e6},
+    {.key = "counter_calc_method",
+     .default_value = "SkipTest",
+     .help = "Must be SkipTest: Counter counts the rows to learn from alone."},
     {.key = "has_time",
-     .default_value = "true",
-     .help = "Must be true: rows are never permuted. Trees of numbers do not depend on it."},
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "Rows come in the order of their times, which statistics of categories keep. Without "
+             "it rows are permuted."},
+    {.key = "permutation_count",
+     .type = SettingType::kInt,
+     .default_value = "4",
+     .help = "Orders of the rows that statistics of categories have: one for the values of leaves, "
+             "and the others, at least one, for splits.",
+     .min = 1,
+     .max = 255},
+    {.key = "fold_permutation_block",
+     .type = SettingType::kInt,
+     .default_value = "0",
+     .help = "Rows that stay together when they are permuted; 0 is one more than a thousandth of "
+             "them, up to 256.",
+     .min = 0,
+     .max = 1000000000},
 };
 
 constexpr RefusedKey kRefusedFitSettings[] = {
@@ -298,19 +357,12 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"custom_metric", "is not there yet: eval_metric and the loss are measured; remove it"},
     {"custom_loss", "is not there yet: eval_metric and the loss are measured; remove it"},
     {"metric_period", "is not there yet: each round is measured; remove it"},
-    {"cat_features", "is not there yet: only numbers are learned from; remove it"},
-    {"one_hot_max_size", "is not there yet: only numbers are learned from; remove it"},
-    {"simple_ctr", "is not there yet: only numbers are learned from; remove it"},
-    {"combinations_ctr", "is not there yet: only numbers are learned from; remove it"},
-    {"per_feature_ctr", "is not there yet: only numbers are learned from; remove it"},
-    {"max_ctr_complexity", "is not there yet: only numbers are learned from; remove it"},
-    {"model_size_reg", "is not there yet: only numbers are learned from; remove it"},
-    {"ctr_leaf_count_limit", "is not there yet: only numbers are learned from; remove it"},
-    {"store_all_simple_ctr", "is not there yet: only numbers are learned from; remove it"},
-    {"counter_calc_method", "is not there yet: only numbers are learned from; remove it"},
-    {"text_features", "is not there yet: only numbers are learned from; remove it"},
-    {"text_processing", "is not there yet: only numbers are learned from; remove it"},
-    {"embedding_features", "is not there yet: only numbers are learned from; remove it"},
+    {"cat_features", "is not supported: give the columns the type Categ; remove it"},
+    {"ctr_leaf_count_limit", "is not there yet: tables have all keys; remove it"},
+    {"store_all_simple_ctr", "is not there yet: tables have all keys; remove it"},
+    {"text_features", "is not there yet; remove it"},
+    {"text_processing", "is not there yet; remove it"},
+    {"embedding_features", "is not there yet; remove it"},
     {"per_object_feature_penalties", "is not there yet; remove it"},
     {"per_float_feature_quantization", "is not there yet; remove it"},
     {"input_borders_file", "is not there yet; remove it"},
@@ -324,7 +376,6 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"posterior_sampling", "is not there yet; remove it"},
     {"approx_on_full_history", "is for boosting that is not there yet; remove it"},
     {"fold_len_multiplier", "is for boosting that is not there yet; remove it"},
-    {"fold_permutation_block", "has no effect: rows are never permuted; remove it"},
     {"save_snapshot", "is not there yet; remove it"},
     {"snapshot_file", "is not there yet; remove it"},
     {"snapshot_interval", "is not there yet; remove it"},
@@ -361,7 +412,7 @@ constexpr OnlyValue kOnlyValues[] = {
     {"boosting_type", "Plain"},
     {"grow_policy", "SymmetricTree"},
     {"task_type", "CPU"},
-    {"has_time", "true"},
+    {"counter_calc_method", "SkipTest"},
 };
 
 Status CheckOnlyValues(const Settings& settings) {
@@ -392,9 +443,9 @@ class FitReader {
       if (!seen.insert(KeyOf(name)).second) {
         return Invalid(fmt::format("{}: {} is given twice: give it once", path, KeyOf(name)));
       }
-      if (value.is_array() && IsList(KeyOf(name))) {
+      if (const char mark = MarkOfList(KeyOf(name)); mark != 0 && value.is_array()) {
         const JsonAt list(value, fmt::format("{}: {}", path, name));
-        STRATA_ASSIGN(const std::string joined, JoinedItems(list));
+        STRATA_ASSIGN(const std::string joined, JoinedItems(list, mark));
         STRATA_TRY(settings_.Set(KeyOf(name), joined, path));
         continue;
       }
@@ -445,24 +496,30 @@ class FitReader {
     return std::ranges::find(kFitSettings, key, &Setting::key) != std::end(kFitSettings);
   }
 
-  static bool IsList(std::string_view key) {
-    return std::ranges::any_of(kFitSettings, [key](const Setting& row) {
+  // By what the items of a list are parted on the command line; 0: the key is no list.
+  static char MarkOfList(std::string_view key) {
+    if (key == "per_feature_ctr") return ';';
+    const bool is_list = std::ranges::any_of(kFitSettings, [key](const Setting& row) {
       return row.key == key && row.type == SettingType::kTextList;
     });
+    return is_list || key == "simple_ctr" || key == "combinations_ctr" ? ',' : '\0';
   }
 
   // The texts and numbers of a list, as a word of the command line has them.
-  static Result<std::string> JoinedItems(const JsonAt& list) {
+  static Result<std::string> JoinedItems(const JsonAt& list, char mark) {
     STRATA_ASSIGN(const std::vector<JsonAt> items, list.Items());
-    std::vector<std::string> texts;
+    std::string joined;
     for (const JsonAt& item : items) {
       const nlohmann::json& value = item.value();
       if (value.is_structured()) return item.Expected("a text or a number");
-      texts.push_back(value.is_string() ? value.get<std::string>() : value.dump());
-      if (texts.back().find(',') != std::string::npos)
-        return item.Expected("a text without commas");
+      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+      if (text.find(mark) != std::string::npos) {
+        return item.Expected(mark == ',' ? "a text without commas" : "a text without semicolons");
+      }
+      if (!joined.empty()) joined += mark;
+      joined += text;
     }
-    return fmt::format("{}", fmt::join(texts, ","));
+    return joined;
   }
 
   // As float, as CatBoost has it.
@@ -532,7 +589,44 @@ class FitReader {
     p.border_count = static_cast<size_t>(settings_.Int("border_count"));
     const std::string& nan = settings_.Text("nan_mode");
     p.nan_mode = nan == "Min" ? NanMode::kMin : nan == "Max" ? NanMode::kMax : NanMode::kForbidden;
+    STRATA_TRY(SetCategories(&p));
     return p;
+  }
+
+  size_t Count(const char* key) const { return static_cast<size_t>(settings_.Int(key)); }
+
+  Status SetCategories(FitParameters* p) const {
+    CategoryParameters& c = p->categories;
+    c.one_hot_max_size = Count("one_hot_max_size");
+    STRATA_TRY(SetCtrs("simple_ctr", &c.simple));
+    STRATA_TRY(SetCtrs("combinations_ctr", &c.combinations));
+    if (const std::string& text = settings_.Text("per_feature_ctr"); !text.empty()) {
+      auto parsed = ParsePerFeatureCtrs(text);
+      if (!parsed.ok()) return parsed.status().Prefixed(Where("per_feature_ctr"));
+      c.per_feature = *std::move(parsed);
+    }
+    c.target_border_count = Count("ctr_target_border_count");
+    c.max_ctr_complexity = settings_.IsSet("max_ctr_complexity") ? Count("max_ctr_complexity")
+                           : p->iterations < 200                 ? 1
+                                                                 : 4;
+    c.model_size_reg = Rounded("model_size_reg");
+    c.has_time = settings_.Bool("has_time");
+    c.permutation_count = Count("permutation_count");
+    if (const size_t block = Count("fold_permutation_block"); block > 0) {
+      c.permutation_block = block;
+    }
+    return {};
+  }
+
+  Status SetCtrs(const char* key, std::vector<CtrDescription>* descriptions) const {
+    auto parsed = ParseCtrDescriptions(settings_.Text(key));
+    if (!parsed.ok()) return parsed.status().Prefixed(Where(key));
+    *descriptions = *std::move(parsed);
+    return {};
+  }
+
+  std::string Where(const char* key) const {
+    return fmt::format("{}: {}", settings_.Origin(key), key);
   }
 
   Status SetEnd(FitParameters* p) const {

@@ -9,9 +9,11 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "worker/gbdt/catboost/catboost_json.h"
+#include "worker/gbdt/catboost/train/category_features.h"
 #include "worker/gbdt/catboost/train/class_weights.h"
 #include "worker/gbdt/catboost/train/feature_rules.h"
 #include "worker/gbdt/catboost/train/fit.h"
+#include "worker/gbdt/catboost/train/keep_used_splits.h"
 #include "worker/gbdt/catboost/train/learn_rows.h"
 #include "worker/gbdt/catboost/train/number_borders.h"
 #include "worker/gbdt/tree_pool.h"
@@ -58,12 +60,12 @@ class FitTask {
     if (!p_.learning_rate.has_value()) {
       Log(LogLevel::kInfo, "the learning rate is {}", static_cast<float>(fitted.learning_rate));
     }
-    KeepUsedBorders(&model_);
+    KeepUsedSplits(&model_);
     STRATA_ASSIGN(const std::string text, WriteCatBoostJson(model_));
     STRATA_TRY(WriteOutput(context_.disk, o_.model_file, text));
     return TreeTaskResult{.task = "train",
                           .rows = learn_.rows(),
-                          .features = model_.numbers.size(),
+                          .features = model_.features(),
                           .rounds = model_.trees.size(),
                           .samples = learn_.rows() * rounds_,
                           .best_round = fitted.best,
@@ -81,22 +83,45 @@ class FitTask {
     STRATA_ASSIGN(LearnRows learn, ReadRowsToLearn(reader, o_.learn, &model_));
     STRATA_ASSIGN(const std::vector<float> class_weights, ClassWeights(p_, learn));
     STRATA_TRY(WeighRows(class_weights, &learn).Prefixed(o_.learn.path));
+    STRATA_TRY(CheckFeaturesOfCtrs());
     SetBorders(p_, learn, *pool_, &model_);
-    STRATA_TRY(IgnoreFeatures(p_.features, &model_));
-    if (model_.splits.empty()) {
+    CategoryNumbers numbers;
+    categories_ =
+        FindCategoryFeatures(p_.categories.one_hot_max_size, learn, *pool_, &model_, &numbers);
+    STRATA_TRY(IgnoreFeatures(p_.features, &model_, &categories_.with_statistics));
+    model_.ListFeatureSplits();
+    if (model_.splits.empty() && categories_.with_statistics.empty()) {
       return Invalid(fmt::format(
-          "{}: no split is possible: expected a number with different values in its rows",
+          "{}: no split is possible: expected a feature with different values in its rows",
           o_.learn.path));
     }
     const SplitBins bins(model_);
     learn_ = BinRows(bins, std::move(learn), *pool_);
+    learn_.categories = std::move(numbers);
     if (o_.test.path.empty()) return {};
-    STRATA_ASSIGN(LearnRows test, ReadRowsToTest(reader, o_.test, model_, learn_.classes));
+    STRATA_ASSIGN(LearnRows test, ReadRowsToTest(reader, o_.test, model_, learn_.classes,
+                                                 categories_.with_statistics));
     STRATA_TRY(WeighRows(class_weights, &test).Prefixed(o_.test.path));
+    numbers = categories_.Number(test, *pool_);
     test_ = BinRows(bins, std::move(test), *pool_);
+    test_.categories = std::move(numbers);
     // As CatBoost has it: labels that are all the same do not tell which model is the best.
     const auto [least, most] = std::ranges::minmax(test_.labels);
     if (least == most) p_.use_best_model = false;
+    return {};
+  }
+
+  Status CheckFeaturesOfCtrs() const {
+    for (const auto& [feature, ctrs] : p_.categories.per_feature) {
+      const bool is_category = std::ranges::any_of(
+          model_.categories,
+          [feature](const CatBoostCategory& category) { return category.flat_index == feature; });
+      if (is_category) continue;
+      return Invalid(fmt::format(
+          "per_feature_ctr: feature {} is no category: expected the place of one among the {} "
+          "features of {}, from 0 on",
+          feature, model_.features(), o_.learn.path));
+    }
     return {};
   }
 
@@ -114,7 +139,7 @@ class FitTask {
       return !context_.is_unread || !context_.is_unread();
     };
     const FitRows* const test = o_.test.path.empty() ? nullptr : &test_;
-    return FitTrees(p_, learn_, test, *pool_, round, &model_);
+    return FitTrees(p_, learn_, test, categories_, *pool_, round, &model_);
   }
 
   const FitOptions& o_;
@@ -122,6 +147,7 @@ class FitTask {
   FitParameters p_;
   std::unique_ptr<WorkPool> pool_;
   CatBoostModel model_;
+  CategoryFeatures categories_;
   FitRows learn_;
   FitRows test_;
   size_t rounds_ = 0;

@@ -3,11 +3,12 @@
 usage: make_training.py, in this folder, with the packages catboost (1.2.10) and numpy.
 
 learn.tsv holds 160 rows, and test.tsv 40: three targets (real, binary, probability), a weight, five
-numbers. Of the latter f1 is missing at times, f3 is 0 or 1, f4 is always the same, and f0 is missing
-in a row of test.tsv. NAME.json has what CatBoost was told (params, target, weight, test), its model,
-and its loss after each round. borders.json has the borders of columns by type and count, and
-detectors.json losses of test rows up to where a detector ended the training. rows.cd and params.json
-are those of rmse.json, as files.
+numbers, three categories. Of the numbers f1 is missing at times, f3 is 0 or 1, f4 is always the same,
+and f0 is missing in a row of test.tsv. Of the categories c0 has three values, and c1 and c2 have more,
+some of them in test.tsv alone. NAME.json has what CatBoost was told (params, target, weight, test),
+its model, and its loss after each round. borders.json has the borders of columns by type and count,
+and detectors.json losses of test rows up to where a detector ended the training. rows.cd and
+params.json are those of rmse.json, as files.
 """
 
 import json
@@ -20,6 +21,7 @@ import numpy
 LEARN = 160
 ROWS = LEARN + 40
 NUMBERS = ["f0", "f1", "f2", "f3", "f4"]
+CATEGORIES = ["c0", "c1", "c2"]
 TARGETS = ["real", "binary", "probability"]
 FIXED = dict(bootstrap_type="No", random_strength=0)
 PLAIN = dict(iterations=4, depth=3, learning_rate=0.3)
@@ -37,15 +39,22 @@ def make_columns():
     score = (numpy.nan_to_num(f0) + 0.7 * (f2 > 2) * (2 * f3 - 1)
              + numpy.where(numpy.isnan(f1), 0.6, -0.4 * f1) + 0.4 * rng.standard_normal(ROWS))
     chance = 1 / (1 + numpy.exp(-2 * score))
-    return dict(real=score.round(3), binary=(rng.random(ROWS) < chance).astype(int),
-                probability=chance.round(3), weight=rng.choice([0.5, 1, 2.25], ROWS),
-                f0=f0, f1=f1, f2=f2, f3=f3, f4=f4)
+    columns = dict(real=score.round(3), binary=(rng.random(ROWS) < chance).astype(int),
+                   probability=chance.round(3), weight=rng.choice([0.5, 1, 2.25], ROWS),
+                   f0=f0, f1=f1, f2=f2, f3=f3, f4=f4)
+    place = numpy.argsort(numpy.argsort(score + rng.standard_normal(ROWS)))
+    c0 = numpy.array(["low", "middle", "high"])[(3 * place) // ROWS]
+    c1 = numpy.array([f"town {t}" for t in (place // 9 + 5 * (f2 > 3).astype(int)) % 19])
+    c2 = numpy.array([str(v) for v in rng.integers(-2, 9, ROWS) * rng.integers(1, 3, ROWS)])
+    c1[LEARN + 20:LEARN + 30] = "elsewhere"
+    c2[LEARN + 25:LEARN + 35] = ""
+    return columns | dict(c0=c0, c1=c1, c2=c2)
 
 
 def write_rows(columns, path, begin, end):
     with open(path, "w") as out:
         for i in range(begin, end):
-            cells = ["" if numpy.isnan(v[i]) else str(v[i]) for v in columns.values()]
+            cells = ["" if str(v[i]) == "nan" else str(v[i]) for v in columns.values()]
             out.write("\t".join(cells) + "\n")
 
 
@@ -54,15 +63,21 @@ def make(columns, name, target, weight=False, test=False, features=None, **param
     params = {key: value for key, value in (FIXED | PLAIN | parameters).items() if value is not None}
 
     def pool(begin, end):
-        rows = numpy.array([columns[f][begin:end] for f in features], numpy.float32).T
+        categories = [place for place, f in enumerate(features) if f in CATEGORIES]
+        if categories:
+            rows = [list(row) for row in zip(*(columns[f][begin:end].tolist() for f in features))]
+        else:
+            rows = numpy.array([columns[f][begin:end] for f in features], numpy.float32).T
         return catboost.Pool(rows, columns[target][begin:end], feature_names=features,
+                             cat_features=categories,
                              weight=columns["weight"][begin:end] if weight else None)
 
     model = catboost.CatBoost(params | dict(has_time=True, allow_writing_files=False, thread_count=1,
                                             verbose=False))
-    model.fit(pool(0, LEARN), eval_set=pool(LEARN, ROWS) if test else None)
+    learn = pool(0, LEARN)
+    model.fit(learn, eval_set=pool(LEARN, ROWS) if test else None)
     path = tempfile.mktemp(".json")
-    model.save_model(path, format="json")
+    model.save_model(path, format="json", pool=learn if set(features) & set(CATEGORIES) else None)
     with open(path) as file:
         saved = json.load(file)
     os.unlink(path)
@@ -135,6 +150,7 @@ def make_detectors():
 
 def write_example():
     types = ["Label", "Auxiliary", "Auxiliary", "Auxiliary"] + [f"Num\t{name}" for name in NUMBERS]
+    types += ["Auxiliary"] * len(CATEGORIES)
     with open("rows.cd", "w") as out:
         out.writelines(f"{place}\t{kind}\n" for place, kind in enumerate(types))
     with open("params.json", "w") as out:
@@ -213,6 +229,21 @@ def main():
     make(columns, "monotone_steps", "binary", loss_function="Logloss", score_function="L2", depth=4,
          leaf_estimation_iterations=3, leaf_estimation_backtracking="No", weight=True,
          monotone_constraints="(1,-1,1)", model_shrink_rate=0)
+    mixed = ["f2", "f3", "c0", "c1", "c2"]
+    make(columns, "one_hot", "binary", loss_function="Logloss", features=mixed, one_hot_max_size=30,
+         has_time=True, depth=4, test=True)
+    make(columns, "statistics", "binary", loss_function="Logloss", features=mixed, has_time=True,
+         depth=4, iterations=6, test=True)
+    make(columns, "statistic_types", "real", loss_function="RMSE", features=mixed, has_time=True,
+         depth=4, iterations=6, test=True, weight=True, model_size_reg=0.1, one_hot_max_size=1,
+         ctr_target_border_count=2,
+         simple_ctr=["Borders:Prior=0.2:Prior=2/1", "Buckets:TargetBorderCount=3:Prior=-0.5",
+                     "BinarizedTargetMeanValue:TargetBorderCount=4:TargetBorderType=Median",
+                     "Counter:CtrBorderCount=20"],
+         per_feature_ctr=["4:Buckets:TargetBorderCount=1:Prior=0.5,Counter:Prior=1"])
+    make(columns, "combinations", "binary", loss_function="Logloss", features=mixed, has_time=True,
+         depth=5, iterations=5, test=True, max_ctr_complexity=3, one_hot_max_size=3,
+         model_size_reg=0.2)
     make_borders()
     make_detectors()
 

@@ -41,7 +41,19 @@ Result<std::vector<double>> ByFeature(const FeatureNumbers& numbers, const char*
   return by_feature;
 }
 
-Status IgnoreFeatures(const FeatureRules& rules, CatBoostModel* model) {
+Result<std::vector<double>> Directions(const FeatureRules& rules, const CatBoostModel& model) {
+  constexpr const char* kKey = "monotone_constraints";
+  STRATA_ASSIGN(std::vector<double> directions, ByFeature(rules.directions, kKey, 0, model));
+  for (const CatBoostCategory& category : model.categories) {
+    if (directions[category.flat_index] == 0) continue;
+    return Invalid(
+        fmt::format("{}: feature {} is a category: expected a number", kKey, category.flat_index));
+  }
+  return directions;
+}
+
+Status IgnoreFeatures(const FeatureRules& rules, CatBoostModel* model,
+                      std::vector<uint32_t>* with_statistics) {
   if (rules.ignored.empty()) return {};
   FeatureNumbers numbers;
   for (const std::string& feature : rules.ignored) numbers.emplace_back(feature, 1);
@@ -53,30 +65,38 @@ Status IgnoreFeatures(const FeatureRules& rules, CatBoostModel* model) {
     number.has_nans = false;
     number.nan = NanTreatment::kAsIs;
   }
-  model->splits.clear();
-  model->ListFeatureSplits();
+  for (CatBoostCategory& category : model->categories) {
+    if (is_ignored[category.flat_index] != 0) category.values.clear();
+  }
+  std::erase_if(*with_statistics, [&](uint32_t category) {
+    return is_ignored[model->categories[category].flat_index] != 0;
+  });
   return {};
 }
 
-Result<ColumnRules> ColumnRules::Make(const FeatureRules& rules, const CatBoostModel& model,
-                                      std::vector<uint32_t> features) {
-  ColumnRules made(std::move(features));
+Result<ColumnRules> ColumnRules::Make(const FeatureRules& rules, const CatBoostModel& model) {
+  ColumnRules made;
   if (rules.weights.empty() && rules.first_use_penalties.empty()) return made;
-  STRATA_ASSIGN(const std::vector<double> weights,
-                ByFeature(rules.weights, "feature_weights", 1, model));
-  STRATA_ASSIGN(const std::vector<double> penalties,
+  STRATA_ASSIGN(made.weights_, ByFeature(rules.weights, "feature_weights", 1, model));
+  STRATA_ASSIGN(made.penalties_,
                 ByFeature(rules.first_use_penalties, "first_feature_use_penalties", 0, model));
-  for (const uint32_t feature : made.features_) {
-    made.rules_.push_back(
-        {.weight = weights[feature], .penalty = penalties[feature] * rules.penalties_coefficient});
-  }
+  for (double& penalty : made.penalties_) penalty *= rules.penalties_coefficient;
   return made;
 }
 
-void ColumnRules::Use(size_t column) {
-  for (size_t other = 0; other < rules_.size(); ++other) {
-    if (features_[other] == features_[column]) rules_[other].penalty = 0;
+ColumnRule ColumnRules::Of(std::span<const uint32_t> features) const {
+  ColumnRule rule;
+  if (!is_active()) return rule;
+  for (const uint32_t feature : features) {
+    rule.weight *= weights_[feature];
+    rule.penalty += penalties_[feature];
   }
+  return rule;
+}
+
+void ColumnRules::Use(std::span<const uint32_t> features) {
+  if (!is_active()) return;
+  for (const uint32_t feature : features) penalties_[feature] = 0;
 }
 
 }  // namespace strata

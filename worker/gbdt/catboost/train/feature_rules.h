@@ -31,27 +31,33 @@ struct FeatureRules {
 Result<std::vector<double>> ByFeature(const FeatureNumbers& numbers, const char* key, double other,
                                       const CatBoostModel& model);
 
-// Takes the borders of ignored features from a model of numbers, so that no split is of them.
-// kInvalid: as above.
-Status IgnoreFeatures(const FeatureRules& rules, CatBoostModel* model);
+// The directions by feature, 0 for those without one. kInvalid: as above, and a category has one.
+Result<std::vector<double>> Directions(const FeatureRules& rules, const CatBoostModel& model);
+
+// Takes borders and values of ignored features from a model whose splits are not listed yet, and
+// takes them out of the categories that have statistics, so that no split is of them. kInvalid: as
+// above.
+Status IgnoreFeatures(const FeatureRules& rules, CatBoostModel* model,
+                      std::vector<uint32_t>* with_statistics);
 
 // The rules of a training's columns, which change as trees use features. One thread.
 class ColumnRules {
  public:
-  // Of each column its feature's place in the data. kInvalid: as above.
-  static Result<ColumnRules> Make(const FeatureRules& rules, const CatBoostModel& model,
-                                  std::vector<uint32_t> features);
+  // kInvalid: as above.
+  static Result<ColumnRules> Make(const FeatureRules& rules, const CatBoostModel& model);
 
-  // One for each column; none where no feature has a rule.
-  std::span<const ColumnRule> rules() const { return rules_; }
-  // A tree splits by the column: its feature has no penalty from now on.
-  void Use(size_t column);
+  // Whether a feature has a rule.
+  bool is_active() const { return !weights_.empty(); }
+  // Of a column that is made of these features, by their places in the data: weights multiply, and
+  // penalties add up.
+  ColumnRule Of(std::span<const uint32_t> features) const;
+  // A tree splits by such a column: its features have no penalty from now on.
+  void Use(std::span<const uint32_t> features);
 
  private:
-  explicit ColumnRules(std::vector<uint32_t> features) : features_(std::move(features)) {}
-
-  std::vector<uint32_t> features_;
-  std::vector<ColumnRule> rules_;
+  // By feature.
+  std::vector<double> weights_;
+  std::vector<double> penalties_;
 };
 
 }  // namespace strata

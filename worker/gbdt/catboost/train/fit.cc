@@ -12,6 +12,7 @@
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/feature_rules.h"
 #include "worker/gbdt/catboost/train/fit_metric.h"
+#include "worker/gbdt/catboost/train/fit_statistics.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/model_info.h"
@@ -21,6 +22,7 @@
 #include "worker/gbdt/catboost/train/split_choice.h"
 #include "worker/gbdt/catboost/train/start_value.h"
 #include "worker/gbdt/catboost/train/tree_columns.h"
+#include "worker/gbdt/catboost/train/tree_ctrs.h"
 
 namespace strata {
 namespace {
@@ -36,8 +38,8 @@ size_t LeafIterations(const FitParameters& p, size_t features) {
 
 class Fit {
  public:
-  Fit(const FitParameters& parameters, const FitRows& learn, const FitRows* test, WorkPool& pool,
-      CatBoostModel* model)
+  Fit(const FitParameters& parameters, const FitRows& learn, const FitRows* test,
+      const CategoryFeatures& categories, WorkPool& pool, CatBoostModel* model)
       : p_(parameters),
         metrics_(parameters.Metrics()),
         learn_(learn),
@@ -47,11 +49,12 @@ class Fit {
         bins_(*model),
         l2_((p_.l2_leaf_reg > 0 ? p_.l2_leaf_reg : 1e-20) * learn.weight_sum /
             static_cast<double>(learn.rows())),
-        leaf_iterations_(LeafIterations(parameters, model->numbers.size())),
+        leaf_iterations_(LeafIterations(parameters, model->features())),
         learning_rate_(p_.learning_rate.value_or(AutoLearningRate(p_, learn.rows()))),
         sampler_(p_.sampling, p_.random_seed, learn.rows()),
         choice_(p_.random_seed, p_.rsm, pool),
-        columns_(NumberColumns(*model, learn)),
+        columns_(FeatureColumns(*model, learn)),
+        statistics_(parameters, categories, bins_, learn, test, pool, model),
         grower_({.is_cosine =
                      p_.score == ScoreFunction::kCosine || p_.score == ScoreFunction::kNewtonCosine,
                  .l2 = l2_,
@@ -92,16 +95,12 @@ class Fit {
 
  private:
   Status Begin() {
-    std::vector<uint32_t> features;
-    for (const uint32_t split : columns_.first_splits) {
-      features.push_back(model_.numbers[model_.splits[split].of].flat_index);
+    STRATA_ASSIGN(const std::vector<double> directions, Directions(p_.features, model_));
+    for (size_t column = 0; column < columns_.columns.size(); ++column) {
+      columns_.columns[column].direction =
+          static_cast<int8_t>(directions[columns_.features[column]]);
     }
-    STRATA_ASSIGN(const std::vector<double> directions,
-                  ByFeature(p_.features.directions, "monotone_constraints", 0, model_));
-    for (size_t column = 0; column < features.size(); ++column) {
-      columns_.columns[column].direction = static_cast<int8_t>(directions[features[column]]);
-    }
-    STRATA_ASSIGN(rules_, ColumnRules::Make(p_.features, model_, std::move(features)));
+    STRATA_ASSIGN(rules_, ColumnRules::Make(p_.features, model_));
     STRATA_ASSIGN(shrinkage_, ModelShrinkage::Make(p_.shrink, learning_rate_));
     const double start = StartValue(p_, learn_);
     if (!std::isfinite(start)) {
@@ -112,6 +111,7 @@ class Fit {
     model_.bias = {start};
     DescribeModel(p_.loss, learn_.classes, &model_);
     learn_raw_.assign(learn_.rows(), start);
+    fold_raws_.assign(statistics_.averaging_fold(), learn_raw_);
     if (test_ != nullptr) test_raw_.assign(test_->rows(), start);
     gradients_.resize(learn_.rows());
     weights_.resize(learn_.rows());
@@ -119,27 +119,51 @@ class Fit {
   }
 
   Status AddTree() {
+    const size_t fold = statistics_.DrawFold();
     ShrinkRaw(shrinkage_->Next());
-    DeriveRows(p_, learn_, learn_raw_, pool_, gradients_, weights_);
-    STRATA_ASSIGN(const ObliviousTree grown, Grow());
+    DeriveRows(p_, learn_, RawOf(fold), pool_, gradients_, weights_);
+    STRATA_ASSIGN(ObliviousTree grown, Grow(fold));
+    // A row is in the same leaf in all folds, unless the tree splits by what goes by their orders.
+    const bool moves = statistics_.folds() > 1 && statistics_.HasStatistic(grown.splits);
+    for (size_t other = 0; other < fold_raws_.size(); ++other) {
+      if (moves) grown.leaves = statistics_.Leaves(other, grown.splits);
+      AddToRows(EstimateLeaves(grown, fold_raws_[other]), grown, &fold_raws_[other]);
+    }
+    if (moves) grown.leaves = statistics_.Leaves(statistics_.averaging_fold(), grown.splits);
     CatBoostTree& tree = model_.trees.emplace_back();
     tree.splits = grown.splits;
-    tree.values = LeafValues(p_, leaf_iterations_, l2_, learn_, grown, learn_raw_, pool_);
-    for (double& value : tree.values) value *= learning_rate_;
+    tree.values = EstimateLeaves(grown, learn_raw_);
     tree.weights = LeafWeights(learn_, grown, pool_);
-    pool_.RunPieces(learn_raw_.size(), FitPiece(learn_raw_.size()), [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        learn_raw_[row] += tree.values[grown.leaves[row]];
-      }
-    });
+    AddToRows(tree.values, grown, &learn_raw_);
+    statistics_.EndTree();
     if (test_ != nullptr) AddToTest(tree);
     return {};
   }
 
   void ShrinkRaw(double remains) {
     if (remains == 1) return;
+    for (std::vector<double>& raws : fold_raws_) {
+      for (double& raw : raws) raw *= remains;
+    }
     for (double& raw : learn_raw_) raw *= remains;
     for (double& raw : test_raw_) raw *= remains;
+  }
+
+  std::vector<double>& RawOf(size_t fold) {
+    return fold < fold_raws_.size() ? fold_raws_[fold] : learn_raw_;
+  }
+
+  std::vector<double> EstimateLeaves(const ObliviousTree& tree, const std::vector<double>& raw) {
+    std::vector<double> values = LeafValues(p_, leaf_iterations_, l2_, learn_, tree, raw, pool_);
+    for (double& value : values) value *= learning_rate_;
+    return values;
+  }
+
+  void AddToRows(const std::vector<double>& values, const ObliviousTree& tree,
+                 std::vector<double>* raw) {
+    pool_.RunPieces(raw->size(), FitPiece(raw->size()), [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) (*raw)[row] += values[tree.leaves[row]];
+    });
   }
 
   // What splits are searched with; leaves go by all rows.
@@ -166,7 +190,28 @@ class Fit {
     return SplitRows{sampled_gradients_, sampled_weights_};
   }
 
-  Result<ObliviousTree> Grow() {
+  bool IsFixed(size_t column) const { return column < columns_.columns.size(); }
+
+  std::vector<uint32_t> FeaturesOf(size_t column, const TreeCtrs& ctrs) const {
+    if (IsFixed(column)) return {columns_.features[column]};
+    return ctrs.FeaturesOf(column);
+  }
+
+  uint32_t ModelSplit(const GrowSplit& split, TreeCtrs* ctrs) const {
+    return IsFixed(split.column) ? columns_.ModelSplit(split) : ctrs->ModelSplit(split);
+  }
+
+  // One for each column of the tree.
+  std::vector<ColumnRule> LevelRules(const TreeCtrs& ctrs) const {
+    std::vector<ColumnRule> rules(columns_.columns.size() + ctrs.columns());
+    for (size_t column = 0; column < rules.size(); ++column) {
+      rules[column] = rules_->Of(FeaturesOf(column, ctrs));
+    }
+    ctrs.SetFactors(rules);
+    return rules;
+  }
+
+  Result<ObliviousTree> Grow(size_t fold) {
     const size_t trees = model_.trees.size();
     TreeLevel level;
     level.tree = trees;
@@ -175,35 +220,39 @@ class Fit {
     STRATA_ASSIGN(const SplitRows rows, SampleRows(0));
     grower_.Begin(rows.gradients, rows.weights);
     grower_.AddFixedColumns(columns_.columns);
+    TreeCtrs ctrs = statistics_.StartTree(fold, columns_.columns.size());
+    ObliviousTree tree;
     for (; grower_.levels() < p_.depth; ++level.level) {
       if (level.level > 0 && p_.sampling.is_per_level) {
         STRATA_ASSIGN(const SplitRows of_level, SampleRows(level.level));
         grower_.SetGradients(of_level.gradients, of_level.weights);
       }
-      const auto best = choice_.Choose(level, grower_.Score(), rules_->rules());
+      grower_.AddColumns(ctrs.NextLevel());
+      const auto best = choice_.Choose(level, grower_.Score(), LevelRules(ctrs));
       if (!best.has_value()) break;
-      rules_->Use(best->split.column);
-      level.score_before = best->score;
+      rules_->Use(FeaturesOf(best->split.column, ctrs));
+      ctrs.AddSplit(ModelSplit(best->split, &ctrs));
+      if (rules_->is_active()) level.score_before = best->score;
       if (!grower_.Split(best->split)) break;
     }
     GrownObliviousTree grown = grower_.Take();
-    ObliviousTree tree = {.splits = {}, .leaves = std::move(grown.leaves)};
+    tree.leaves = std::move(grown.leaves);
     for (const GrowSplit& split : grown.splits) {
-      tree.splits.push_back(columns_.ModelSplit(split));
+      tree.splits.push_back(ModelSplit(split, &ctrs));
       if (p_.features.directions.empty()) continue;
-      tree.directions.push_back(columns_.columns[split.column].direction);
+      tree.directions.push_back(IsFixed(split.column) ? columns_.columns[split.column].direction
+                                                      : int8_t{0});
     }
     return tree;
   }
 
   void AddToTest(const CatBoostTree& tree) {
+    std::vector<SplitBits> bits;
+    for (const uint32_t split : tree.splits) bits.push_back(statistics_.TestBits(split));
     pool_.RunPieces(test_raw_.size(), FitPiece(test_raw_.size()), [&](size_t begin, size_t end) {
       for (size_t row = begin; row < end; ++row) {
         size_t leaf = 0;
-        for (size_t k = 0; k < tree.splits.size(); ++k) {
-          const BinSplit& split = bins_.split(tree.splits[k]);
-          leaf |= size_t{split.Of(test_->Column(split.column)[row])} << k;
-        }
+        for (size_t k = 0; k < bits.size(); ++k) leaf |= size_t{bits[k].Of(row)} << k;
         test_raw_[row] += tree.values[leaf];
       }
     });
@@ -245,11 +294,13 @@ class Fit {
   const BootstrapSampler sampler_;
   const SplitChoice choice_;
   TreeColumns columns_;
+  FitStatistics statistics_;
   ObliviousGrower grower_;
   std::optional<OverfittingDetector> detector_;
   std::optional<ColumnRules> rules_;
   std::optional<ModelShrinkage> shrinkage_;
-  std::vector<double> learn_raw_;
+  std::vector<std::vector<double>> fold_raws_;  // of the learning folds, where they are others
+  std::vector<double> learn_raw_;               // of the averaging fold, and the model
   std::vector<double> test_raw_;
   std::vector<double> gradients_;
   std::vector<double> weights_;
@@ -262,9 +313,9 @@ class Fit {
 }  // namespace
 
 Result<FitResult> FitTrees(const FitParameters& parameters, const FitRows& learn,
-                           const FitRows* test, WorkPool& pool, const FitRound& round,
-                           CatBoostModel* model) {
-  return Fit(parameters, learn, test, pool, model).Run(round);
+                           const FitRows* test, const CategoryFeatures& categories, WorkPool& pool,
+                           const FitRound& round, CatBoostModel* model) {
+  return Fit(parameters, learn, test, categories, pool, model).Run(round);
 }
 
 }  // namespace strata

@@ -1,4 +1,4 @@
-// Training of CatBoost's oblivious trees from numbers, on the CPU.
+// Training of CatBoost's oblivious trees, on the CPU.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include "base/thread/work_pool.h"
 #include "strata/status.h"
 #include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/train/category_features.h"
 #include "worker/gbdt/catboost/train/fit_parameters.h"
 #include "worker/gbdt/catboost/train/fit_rows.h"
 
@@ -31,11 +32,12 @@ struct FitResult {
 // What a training tells, and asks, after each round; false ends it there.
 using FitRound = std::function<Result<bool>(size_t rounds, const FitLosses& losses)>;
 
-// Adds trees to a model of numbers with borders, and sets bias, loss and what CatBoost reads of
-// model_info. `test` may be null. The model does not depend on the number of threads. kInvalid: a
-// loss that is no number any more, or a sample without rows.
+// Adds trees to a model of numbers with borders and of categories, with the statistics that they
+// use, and sets bias, loss and what CatBoost reads of model_info. `test` may be null. The model
+// does not depend on the number of threads. kInvalid: a loss that is no number any more, or a
+// sample without rows.
 Result<FitResult> FitTrees(const FitParameters& parameters, const FitRows& learn,
-                           const FitRows* test, WorkPool& pool, const FitRound& round,
-                           CatBoostModel* model);
+                           const FitRows* test, const CategoryFeatures& categories, WorkPool& pool,
+                           const FitRound& round, CatBoostModel* model);
 
 }  // namespace strata

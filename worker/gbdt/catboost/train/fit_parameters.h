@@ -9,6 +9,7 @@
 
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/border_selection.h"
+#include "worker/gbdt/catboost/train/category_parameters.h"
 #include "worker/gbdt/catboost/train/feature_rules.h"
 #include "worker/gbdt/catboost/train/fit_metric.h"
 #include "worker/gbdt/catboost/train/loss_spec.h"
@@ -55,6 +56,7 @@ struct FitParameters {
   BorderType border_type = BorderType::kGreedyLogSum;
   size_t border_count = 254;  // of a number: up to 255
   NanMode nan_mode = NanMode::kMin;
+  CategoryParameters categories;
 
   // What is measured after each round. The first one decides which model is the best.
   std::vector<MetricSpec> Metrics() const {

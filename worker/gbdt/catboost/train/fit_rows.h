@@ -17,6 +17,8 @@ struct FitRows {
   std::vector<float> weights;
   double weight_sum = 0;  // SumOfWeights(weights)
   ClassLabels classes;
+  // By category of the model the number of each row's value; of those without statistics empty.
+  std::vector<std::vector<uint32_t>> categories;
 
   size_t rows() const { return labels.size(); }
   std::span<const uint8_t> Column(size_t column) const {

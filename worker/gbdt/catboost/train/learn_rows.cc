@@ -25,10 +25,10 @@ Result<LearnColumns> FindLearnColumns(const std::vector<PoolColumn>& columns,
                                       const std::string& path) {
   LearnColumns found;
   size_t labels = 0;
-  size_t numbers = 0;
+  size_t features = 0;
   for (size_t c = 0; c < columns.size(); ++c) {
     const PoolColumnKind kind = columns[c].kind;
-    if (kind == PoolColumnKind::kNumber) ++numbers;
+    if (kind == PoolColumnKind::kNumber || kind == PoolColumnKind::kCategory) ++features;
     if (kind == PoolColumnKind::kLabel) {
       found.label = c;
       ++labels;
@@ -43,7 +43,7 @@ Result<LearnColumns> FindLearnColumns(const std::vector<PoolColumn>& columns,
     } else if (kind == PoolColumnKind::kGroup) {
       return Invalid(fmt::format(
           "{}: column {}: training by groups or times of rows is not there yet: expected Num, "
-          "Label, Weight, SampleId or Auxiliary; Auxiliary leaves the column out",
+          "Categ, Label, Weight, SampleId or Auxiliary; Auxiliary leaves the column out",
           path, c));
     }
   }
@@ -52,7 +52,9 @@ Result<LearnColumns> FindLearnColumns(const std::vector<PoolColumn>& columns,
         fmt::format("{}: expected one column of the type Label in the column description, found {}",
                     path, labels));
   }
-  if (numbers == 0) return Invalid(fmt::format("{}: expected a column of the type Num", path));
+  if (features == 0) {
+    return Invalid(fmt::format("{}: expected a column of the type Num or Categ", path));
+  }
   return found;
 }
 
@@ -156,9 +158,10 @@ Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& 
 }
 
 Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
-                                 const CatBoostModel& model, const ClassLabels& classes) {
+                                 const CatBoostModel& model, const ClassLabels& classes,
+                                 std::span<const uint32_t> categories) {
   STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
-                PoolFile::Open(reader.disk, options, model, reader.check));
+                PoolFile::Open(reader.disk, options, model, reader.check, categories));
   LabelColumn labels(reader.parameters, classes);
   return ReadAll(reader, file.get(), model, &labels, options.path);
 }

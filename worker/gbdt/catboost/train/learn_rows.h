@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,16 +36,18 @@ struct LearnReader {
   const FitParameters& parameters;
 };
 
-// The rows that a training learns from. `model`, an empty one, gets a number for each of their
-// features. kInvalid names the file, and the line or column: no label or several, what training
-// does not take into account (categories, groups), labels that do not fit the loss, missing labels,
+// The rows that a training learns from. `model`, an empty one, gets a number or a category for each
+// of their features. kInvalid names the file, and the line or column: no label or several, what
+// training does not take into account (groups), labels that do not fit the loss, missing labels,
 // negative weights or a sum of 0, missing values where nan_mode is Forbidden.
 Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& options,
                                   CatBoostModel* model);
 
-// Rows of the same features, which the model's numbers name, and of the classes that were learned
-// from; errors as above. Of numbers without borders nothing is read.
+// Rows of the same features, which the model names, and of the classes that were learned from;
+// errors as above. Of numbers without borders nothing is read, nor of categories without values in
+// the model that are not in `categories`.
 Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
-                                 const CatBoostModel& model, const ClassLabels& classes);
+                                 const CatBoostModel& model, const ClassLabels& classes,
+                                 std::span<const uint32_t> categories);
 
 }  // namespace strata

@@ -33,7 +33,6 @@ void SetBorders(const FitParameters& parameters, const LearnRows& rows, WorkPool
                 CatBoostModel* model) {
   pool.Run(model->numbers.size(),
            [&](size_t f) { SetBordersOf(parameters, rows, f, &model->numbers[f]); });
-  model->ListFeatureSplits();
 }
 
 FitRows BinRows(const SplitBins& bins, LearnRows rows, WorkPool& pool) {
@@ -60,27 +59,6 @@ FitRows BinRows(const SplitBins& bins, LearnRows rows, WorkPool& pool) {
   binned.classes = std::move(rows.classes);
   binned.weight_sum = SumOfWeights(binned.weights);
   return binned;
-}
-
-void KeepUsedBorders(CatBoostModel* model) {
-  std::vector<uint32_t> place(model->splits.size());  // of a split among those that are used
-  for (const CatBoostTree& tree : model->trees) {
-    for (const uint32_t split : tree.splits) place[split] = 1;
-  }
-  std::vector<std::vector<float>> borders(model->numbers.size());
-  uint32_t used = 0;
-  for (size_t split = 0; split < place.size(); ++split) {
-    if (place[split] == 0) continue;
-    const CatBoostSplit& of = model->splits[split];
-    borders[of.of].push_back(model->numbers[of.of].borders[of.place]);
-    place[split] = used++;
-  }
-  for (CatBoostTree& tree : model->trees) {
-    for (uint32_t& split : tree.splits) split = place[split];
-  }
-  for (size_t f = 0; f < borders.size(); ++f) model->numbers[f].borders = std::move(borders[f]);
-  model->splits.clear();
-  model->ListFeatureSplits();
 }
 
 }  // namespace strata

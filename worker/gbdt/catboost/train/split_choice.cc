@@ -78,6 +78,7 @@ std::optional<ChosenSplit> SplitChoice::Choose(const TreeLevel& level, const Lev
   std::vector<Candidate> candidates(scores.size());
   pool_.Run(scores.size(), [&](size_t column) {
     const ColumnSeeds seeds(level_seed, column);
+    if (!rules.empty() && !rules[column].is_tried) return;
     if (rsm_ < 1 && RowUniform(seeds.is_drawn, 0) >= rsm_) return;
     candidates[column] = BestPlace(scores[column], seeds.noise, level.deviation);
   });
@@ -91,7 +92,8 @@ std::optional<ChosenSplit> SplitChoice::Choose(const TreeLevel& level, const Lev
       gain += level.deviation * Normals(ColumnSeeds(level_seed, column).noise, 0).first;
     }
     if (!rules.empty()) {
-      gain = (gain - rules[column].penalty - level.score_before) * rules[column].weight;
+      const ColumnRule& rule = rules[column];
+      gain = (gain * rule.factor - rule.penalty - level.score_before) * rule.weight;
     }
     if (!(gain > best_gain)) continue;
     best_gain = gain;

@@ -13,10 +13,13 @@
 
 namespace strata {
 
-// What a column's best split gains: weight * (score - penalty - the score of the level before).
+// What a column's best split gains: weight * (factor * score - penalty - the score of the level
+// before), with noise in the score.
 struct ColumnRule {
   double weight = 1;
   double penalty = 0;
+  double factor = 1;
+  bool is_tried = true;  // false: the level does not look at the column
 };
 
 // The standard deviation of the noise of a tree's scores: strength * sqrt(sum of g^2 / rows) * m /

@@ -13,14 +13,15 @@ namespace strata {
 struct TreeColumns {
   std::vector<GrowColumn> columns;
   std::vector<uint32_t> first_splits;  // of the model, of each column
+  std::vector<uint32_t> features;      // of each column its feature's place in the data
 
   uint32_t ModelSplit(const GrowSplit& split) const {
     return first_splits[split.column] + static_cast<uint32_t>(split.place);
   }
 };
 
-// The model's numbers that have borders, which are up to 255. The rows, by the model's bins,
-// outlive the columns.
-TreeColumns NumberColumns(const CatBoostModel& model, const FitRows& rows);
+// The model's numbers that have borders, which are up to 255, and its categories that have values.
+// The rows, by the model's bins, outlive the columns.
+TreeColumns FeatureColumns(const CatBoostModel& model, const FitRows& rows);
 
 }  // namespace strata

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -38,6 +39,31 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenTrainingTest, testing::ValuesIn(GoldenTraini
 // More trainings, where the folder that holds them lies beside the sources.
 class SharedTrainingTest : public testing::TestWithParam<std::string> {};
 
+// What the model's text says of the rows of test.tsv.
+void ExpectPredictions(SimDisk& disk, const std::string& text, const nlohmann::json& expected) {
+  const Result<CatBoostModel> model = ReadCatBoostJson(text, "model.json");
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const PoolOptions options = {
+      .path = "test.tsv", .column_description = "rows.cd", .delimiter = ','};
+  const auto file = PoolFile::Open(disk, options, *model, [] { return Status::Ok(); });
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  TextBlock block;
+  ASSERT_TRUE((*file)->Next(&block).ok());
+  const std::vector<Line> lines = (*file)->RowsOf(block);
+  ASSERT_EQ(lines.size(), expected.size());
+  CatBoostRows rows(*model, lines.size());
+  CsvFields fields;
+  std::string_view id;
+  for (size_t row = 0; row < lines.size(); ++row) {
+    ASSERT_TRUE((*file)->ReadRow(lines[row].text, row, &rows, &fields, &id).ok());
+  }
+  std::vector<double> raw(lines.size());
+  CatBoostPredictor(*model).Raw(rows, raw);
+  for (size_t row = 0; row < raw.size(); ++row) {
+    EXPECT_NEAR(raw[row], expected[row].get<double>(), 1e-9) << row;
+  }
+}
+
 TEST_P(SharedTrainingTest, MakesCatBoostsModel) {
   const std::string folder = STRATA_SOURCE_DIR "/../shared/oracles/catboost/";
   std::ifstream file(folder + GetParam() + ".json");
@@ -45,33 +71,56 @@ TEST_P(SharedTrainingTest, MakesCatBoostsModel) {
   TrainingCase training;
   training.json = nlohmann::json::parse(file);
   training.json["params"].erase("random_seed");
-  const std::string target = training.json["target"];
   std::ifstream rows(folder + "data.csv");
   std::string line;
+  const auto fields_of = [](const std::string& of) {
+    std::vector<std::string> fields(1);
+    for (const char c : of) {
+      if (c == ',') {
+        fields.emplace_back();
+      } else {
+        fields.back() += c;
+      }
+    }
+    return fields;
+  };
   std::getline(rows, line);
-  std::istringstream names(line);
-  size_t column = 0;
-  for (std::string name; std::getline(names, name, ','); ++column) {
-    const bool is_weight = name == "weight" && training.json["weight"].get<bool>();
-    const char* const type = name == target        ? "Label"
-                             : is_weight           ? "Weight"
-                             : name.front() == 'f' ? "Num"
-                                                   : "Auxiliary";
-    training.description += fmt::format("{}\t{}\t{}\n", column, type, name);
+  const std::vector<std::string> names = fields_of(line);
+  // The label, the weight, and the features in the case's order.
+  std::vector<std::string> columns = {training.json["target"], "weight"};
+  for (const std::string name : training.json["features"]) columns.push_back(name);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const char* const type = c == 0  ? "Label"
+                             : c > 1 ? (columns[c][0] == 'f' ? "Num" : "Categ")
+                             : training.json["weight"] == true ? "Weight"
+                                                               : "Auxiliary";
+    training.description += fmt::format("{}\t{}\t{}\n", c, type, columns[c]);
   }
-  for (size_t row = 0; row < 400 && std::getline(rows, line); ++row) training.learn += line + "\n";
+  for (size_t row = 0; std::getline(rows, line); ++row) {
+    const std::vector<std::string> fields = fields_of(line);
+    std::vector<std::string> picked;
+    for (const std::string& column : columns) {
+      picked.push_back(
+          fields[static_cast<size_t>(std::ranges::find(names, column) - names.begin())]);
+    }
+    (row < 400 ? training.learn : training.test) += fmt::format("{}\n", fmt::join(picked, ","));
+  }
   SimDisk disk;
   WriteTraining(disk, training);
   const auto result = TrainFromFiles(disk, {"delimiter=,"});
   ASSERT_TRUE(result.ok()) << result.status().ToString();
-  ExpectSameModel(nlohmann::json::parse(Read(disk, "model.json")), training.json["model"]);
+  const std::string text = Read(disk, "model.json");
+  ExpectSameModel(nlohmann::json::parse(text), training.json["model"]);
+  // CatBoost's sums of means are rounded to floats, which moves rows whose means are on a border.
+  if (GetParam() != "ctr_onehot_mean") ExpectPredictions(disk, text, training.json["test_raw"]);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SharedTrainingTest,
                          testing::Values("numeric_rmse", "numeric_rmse_l2score", "numeric_logloss",
                                          "numeric_logloss_gradient", "numeric_logloss_newton10",
                                          "numeric_mae_exact", "numeric_quantile", "numeric_poisson",
-                                         "numeric_tweedie", "nan_max"),
+                                         "numeric_tweedie", "nan_max", "onehot", "ctr_simple",
+                                         "ctr_types", "ctr_onehot_mean", "ctr_combinations"),
                          [](const auto& test) { return test.param; });
 
 class FitTaskTest : public testing::Test {
@@ -182,7 +231,8 @@ TEST_F(FitTaskTest, AllTreesStayWithoutUseBestModel) {
 TEST_F(FitTaskTest, AllTreesStayWhereTestLabelsAreTheSame) {
   Start("best");
   std::string rows;
-  for (size_t row = 0; row < 20; ++row) rows += fmt::format("1\t0\t0\t1\t0.{}\t1\t2\t0\t7\n", row);
+  for (size_t row = 0; row < 20; ++row)
+    rows += fmt::format("1\t0\t0\t1\t0.{}\t1\t2\t0\t7\ta\tb\tc\n", row);
   Write("test.tsv", rows);
   const auto result = TrainFromFiles(disk_, {"test_set=test.tsv"});
   ASSERT_TRUE(result.ok()) << result.status().ToString();
@@ -428,7 +478,7 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
   Write("params.json", R"({"depth": [1]})");
   ExpectError({}, "params.json: depth: expected a text, a number, true or false, found");
   Write("params.json", R"({"cat_features": [1]})");
-  ExpectError({}, "params.json: cat_features is not there yet");
+  ExpectError({}, "params.json: cat_features is not supported: give the columns the type Categ");
   Write("params.json", R"([1])");
   ExpectError({}, "expected an object of parameters");
   Write("params.json", "{");
@@ -455,7 +505,7 @@ TEST_F(FitTaskTest, WrongRowsAreNamed) {
   rows("1\t2\n1\t2\t3\n", "learn.tsv:2: expected 2 columns, found 3");
   rows("1\t2\n2\t\n", "learn.tsv:2: feature 0 is missing, and nan_mode = Forbidden",
        {"nan_mode=Forbidden"});
-  rows("1\t2\n2\t2\n", "learn.tsv: no split is possible: expected a number with different values");
+  rows("1\t2\n2\t2\n", "learn.tsv: no split is possible: expected a feature with different values");
   rows("3e38\t2\n-3e38\t3\n1\t4\n", ": RMSE is no number any more",
        {"learning_rate=1e6", "iterations=60"});
   const auto columns = [this](const std::string& text, const std::string& message) {
@@ -466,9 +516,8 @@ TEST_F(FitTaskTest, WrongRowsAreNamed) {
   columns("1\tWeight\n", "learn.tsv: expected one column of the type Label in the column");
   columns("0\tLabel\n1\tLabel\n", "description, found 2");
   columns("0\tLabel\n1\tWeight\n2\tWeight\n", "found columns 1 and 2");
-  columns("0\tLabel\n1\tCateg\n", "column 1 is a category: training from categories is not there");
   columns("0\tLabel\n1\tGroupId\n", "column 1: training by groups or times of rows is not there");
-  columns("0\tLabel\n1\tAuxiliary\n2\tSampleId\n", "expected a column of the type Num");
+  columns("0\tLabel\n1\tAuxiliary\n2\tSampleId\n", "expected a column of the type Num or Categ");
   Write("rows.cd", "0\tLabel\n1\tWeight\n");
   rows("1\t-1\t3\n", "learn.tsv:1: column 1: expected a weight of 0 or above, found '-1'");
   rows("1\t0\t3\n2\t0\t4\n", "learn.tsv: all weights are 0");

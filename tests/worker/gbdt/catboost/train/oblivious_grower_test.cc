@@ -51,7 +51,7 @@ ObliviousTree Grow(const RandomRows& made, const FitParameters& p, WorkPool& poo
   std::vector<double> gradients(made.rows.rows());
   std::vector<double> weights(gradients.size());
   DeriveRows(p, made.rows, made.raw, pool, gradients, weights);
-  const TreeColumns columns = NumberColumns(made.model, made.rows);
+  const TreeColumns columns = FeatureColumns(made.model, made.rows);
   ObliviousGrower grower(
       {.is_cosine = p.score == ScoreFunction::kCosine || p.score == ScoreFunction::kNewtonCosine,
        .l2 = kL2},

@@ -72,12 +72,42 @@ std::vector<std::vector<GoldenLoss>> GoldenLosses(const TrainingCase& training) 
   return rounds;
 }
 
+double NumberOf(const nlohmann::json& object, const char* key) { return object[key].get<double>(); }
+
+// Priors of means may be those of CatBoost times the number of borders of the target.
+void ExpectSameCategories(const nlohmann::json& found, const nlohmann::json& expected) {
+  const auto found_categories = ListOf(found.value("categorical_features", nlohmann::json()));
+  const auto categories = ListOf(expected.value("categorical_features", nlohmann::json()));
+  ASSERT_EQ(found_categories.size(), categories.size());
+  for (size_t c = 0; c < categories.size(); ++c) {
+    for (const char* key : {"feature_id", "feature_index", "flat_feature_index", "values"}) {
+      EXPECT_EQ(found_categories[c].value(key, nlohmann::json()),
+                categories[c].value(key, nlohmann::json()))
+          << c << " " << key;
+    }
+  }
+  const auto found_ctrs = ListOf(found.value("ctrs", nlohmann::json()));
+  const auto ctrs = ListOf(expected.value("ctrs", nlohmann::json()));
+  ASSERT_EQ(found_ctrs.size(), ctrs.size());
+  for (size_t c = 0; c < ctrs.size(); ++c) {
+    for (const char* key : {"borders", "ctr_type", "elements", "shift", "scale"}) {
+      EXPECT_EQ(found_ctrs[c][key], ctrs[c][key]) << c << " " << key;
+    }
+    const auto prior = [](const nlohmann::json& ctr) {
+      return NumberOf(ctr, "prior_numerator") / NumberOf(ctr, "prior_denomerator");
+    };
+    EXPECT_FLOAT_EQ(static_cast<float>(prior(found_ctrs[c])), static_cast<float>(prior(ctrs[c])))
+        << c;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> GoldenTrainings() {
   return {"average",
           "best",
           "chosen_rate",
+          "combinations",
           "cross_entropy",
           "eval_accuracy",
           "eval_auc",
@@ -94,6 +124,7 @@ std::vector<std::string> GoldenTrainings() {
           "mape_gradient",
           "newton",
           "not_halved",
+          "one_hot",
           "poisson",
           "quantile",
           "quantile_gradient",
@@ -101,6 +132,8 @@ std::vector<std::string> GoldenTrainings() {
           "redundant",
           "rmse",
           "rmse_weights",
+          "statistic_types",
+          "statistics",
           "tweedie",
           "monotone",
           "monotone_steps",
@@ -129,10 +162,11 @@ TrainingCase GoldenTraining(const std::string& name) {
   training.description +=
       fmt::format("{}\t{}\n", column++, json["weight"].get<bool>() ? "Weight" : "Auxiliary");
   const auto features = json["features"].get<std::vector<std::string>>();
-  for (const std::string feature : {"f0", "f1", "f2", "f3", "f4"}) {
+  for (const std::string feature : {"f0", "f1", "f2", "f3", "f4", "c0", "c1", "c2"}) {
     const bool is_used = std::ranges::find(features, feature) != features.end();
+    const char* const type = feature[0] == 'f' ? "Num" : "Categ";
     training.description +=
-        fmt::format("{}\t{}\t{}\n", column++, is_used ? "Num" : "Auxiliary", feature);
+        fmt::format("{}\t{}\t{}\n", column++, is_used ? type : "Auxiliary", feature);
   }
   return training;
 }
@@ -217,8 +251,9 @@ void ExpectSameTraining(const TrainingCase& training) {
 }
 
 void ExpectSameModel(const nlohmann::json& found, const nlohmann::json& expected) {
-  const auto found_features = ListOf(found["features_info"]["float_features"]);
-  const auto features = ListOf(expected["features_info"]["float_features"]);
+  const auto found_features =
+      ListOf(found["features_info"].value("float_features", nlohmann::json()));
+  const auto features = ListOf(expected["features_info"].value("float_features", nlohmann::json()));
   ASSERT_EQ(found_features.size(), features.size());
   for (size_t f = 0; f < features.size(); ++f) {
     for (const char* key :
@@ -227,6 +262,7 @@ void ExpectSameModel(const nlohmann::json& found, const nlohmann::json& expected
     }
     EXPECT_EQ(ListOf(found_features[f]["borders"]), ListOf(features[f]["borders"])) << f;
   }
+  ExpectSameCategories(found["features_info"], expected["features_info"]);
   const auto found_trees = ListOf(found["oblivious_trees"]);
   const auto trees = ListOf(expected["oblivious_trees"]);
   ASSERT_EQ(found_trees.size(), trees.size());
