@@ -88,10 +88,10 @@ TEST(CatBoostProcess, Trains) {
                                                "model_file=" + model};
   EXPECT_THAT(
       run(ends_early).output,
-      HasSubstr("stopped       no better loss of test rows in 2 rounds (od_type = Iter)\n"));
+      HasSubstr("stopped       no improvement on test rows in 2 rounds (od_type = Iter)\n"));
   std::vector<std::string> as_json = ends_early;
   as_json.emplace_back("--json");
-  EXPECT_THAT(run(as_json).output, HasSubstr(R"("stop_reason":"no better loss of test rows in 2)"));
+  EXPECT_THAT(run(as_json).output, HasSubstr(R"("stop_reason":"no improvement on test rows in 2)"));
   for (const auto& [words_of_one, message] :
        std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"--task=predict"}, "--task=predict: --catboost-params trains: expected --task=train"},

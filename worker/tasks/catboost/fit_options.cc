@@ -279,6 +279,22 @@ constexpr Setting kFitSettings[] = {
              "threads; another one than CatBoost's, whose random numbers are others.",
      .min = 0,
      .max = 9e18},
+    {.key = "metric_period",
+     .type = SettingType::kInt,
+     .default_value = "1",
+     .help = "Progress and metrics are shown after each so many rounds, and after the last one.",
+     .min = 1,
+     .max = 1e9},
+    {.key = "logging_level",
+     .type = SettingType::kChoice,
+     .default_value = "Verbose",
+     .help = "Silent: no progress is shown on standard error.",
+     .choices = "Silent|Verbose"},
+    {.key = "verbose",
+     .help = "false and 0 are logging_level = Silent; a number is metric_period."},
+    {.key = "allow_writing_files",
+     .default_value = "false",
+     .help = "Must be false: the model alone is written."},
     {.key = "boosting_type",
      .default_value = "Plain",
      .help = "Must be Plain: Ordered is not there yet."},
@@ -356,7 +372,6 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"best_model_min_trees", "is not there yet; remove it"},
     {"custom_metric", "is not there yet: eval_metric and the loss are measured; remove it"},
     {"custom_loss", "is not there yet: eval_metric and the loss are measured; remove it"},
-    {"metric_period", "is not there yet: each round is measured; remove it"},
     {"cat_features", "is not supported: give the columns the type Categ; remove it"},
     {"ctr_leaf_count_limit", "is not there yet: tables have all keys; remove it"},
     {"store_all_simple_ctr", "is not there yet: tables have all keys; remove it"},
@@ -383,9 +398,6 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"gpu_ram_part", "is for GPUs, which do not train these trees yet; remove it"},
     {"used_ram_limit", "is not there yet; remove it"},
     {"train_dir", "is not supported: the model alone is written; remove it"},
-    {"allow_writing_files", "is not supported: the model alone is written; remove it"},
-    {"verbose", "is not supported: --json says how progress is shown; remove it"},
-    {"logging_level", "is not supported: --json says how progress is shown; remove it"},
     {"name", "is not supported; remove it"},
     {"learn_pairs", "is not there yet; remove it"},
     {"test_pairs", "is not there yet; remove it"},
@@ -409,6 +421,7 @@ struct OnlyValue {
 };
 
 constexpr OnlyValue kOnlyValues[] = {
+    {"allow_writing_files", "false"},
     {"boosting_type", "Plain"},
     {"grow_policy", "SymmetricTree"},
     {"task_type", "CPU"},
@@ -474,6 +487,7 @@ class FitReader {
     options.test.path = settings_.Text("test_set");
     options.model_file = settings_.Text("model_file");
     options.threads = ThreadCount(settings_);
+    STRATA_ASSIGN(options.display, ReadDisplay(settings_));
     if (options.learn.path.empty()) {
       return Invalid("learn_set is missing: expected learn_set=FILE, the rows to learn from");
     }
@@ -574,6 +588,12 @@ class FitReader {
     STRATA_ASSIGN(p.sampling, ReadSampling(settings_));
     p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
     STRATA_ASSIGN(p.features, ReadFeatureRules(settings_));
+    if (!p.features.directions.empty() && p.leaf_method == LeafMethod::kExact) {
+      return Invalid(
+          fmt::format("{}: monotone_constraints are not there yet for leaf_estimation_method = "
+                      "Exact, which {} has by default: expected Gradient",
+                      settings_.Origin("monotone_constraints"), LossText(p.loss)));
+    }
     STRATA_ASSIGN(p.shrink, Shrink(!p.features.directions.empty()));
     p.random_strength = Rounded("random_strength");
     p.rsm = Rounded("rsm");

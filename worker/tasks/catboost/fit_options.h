@@ -11,6 +11,7 @@
 #include "strata/status.h"
 #include "worker/gbdt/catboost/pool_file.h"
 #include "worker/gbdt/catboost/train/fit_parameters.h"
+#include "worker/tasks/catboost/display_options.h"
 
 namespace strata {
 
@@ -20,6 +21,7 @@ struct FitOptions {
   PoolOptions test;  // path empty: there is none
   std::string model_file;
   int threads = 0;  // 0: one a core
+  DisplayOptions display;
   // What it reads, with the options that name it.
   std::vector<NamedFile> inputs;
 };

@@ -129,8 +129,9 @@ class FitTask {
     const auto round = [this](size_t rounds, const FitLosses& losses) -> Result<bool> {
       STRATA_TRY(context_.check());
       rounds_ = rounds;
-      const std::vector<Evaluation> evaluations = EvaluationsOf(p_, losses);
-      if (context_.progress) {
+      const bool is_shown = rounds % o_.display.metric_period == 0 || rounds == p_.iterations;
+      if (context_.progress && is_shown) {
+        const std::vector<Evaluation> evaluations = EvaluationsOf(p_, losses);
         context_.progress({.round = rounds,
                            .rounds = p_.iterations,
                            .rows = learn_.rows(),

@@ -20,7 +20,7 @@ Status RunFit(const WorkerOptions& options) {
     process.stop().Attach([](const Status&) {});  // the task asks by itself, and waits for nobody
     process.board().SetState("training");
     TreeProgressDisplay progress(RealClock(), process.board(),
-                                 {.lines = stderr,
+                                 {.lines = options.fit->display.shows_progress ? stderr : nullptr,
                                   .terminal = isatty(STDERR_FILENO) != 0,
                                   .objects = options.json ? stdout : nullptr});
     const TreeTaskContext context = {

@@ -71,9 +71,9 @@ double OverfittingDetector::PValue(double loss) const {
 
 std::string OverfittingDetector::Reason() const {
   if (p_.type == DetectorType::kIter) {
-    return fmt::format("no better loss of test rows in {} rounds (od_type = Iter)", since_best_);
+    return fmt::format("no improvement on test rows in {} rounds (od_type = Iter)", since_best_);
   }
-  return fmt::format("no better loss of test rows in {} rounds, p-value {:.2g} (od_type = {})",
+  return fmt::format("no improvement on test rows in {} rounds, p-value {:.2g} (od_type = {})",
                      since_best_, PValue(last_),
                      p_.type == DetectorType::kIncToDec ? "IncToDec" : "Wilcoxon");
 }

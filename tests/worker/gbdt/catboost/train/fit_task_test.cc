@@ -22,6 +22,7 @@
 namespace strata {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string Read(SimDisk& disk, const std::string& path) {
@@ -364,6 +365,8 @@ TEST_F(FitTaskTest, WrongRulesOfFeaturesAreNamed) {
   ExpectError({"feature_weights=1"}, "feature_weights: expected numbers of 0 or above, for each");
   ExpectError({"feature_weights=(1,x)"}, "as in 0:1,NAME:0; found '(1,x)'");
   ExpectError({"feature_weights=0:-1"}, "found '0:-1'");
+  ExpectError({"monotone_constraints=(1)", "loss_function=MAE"},
+              "monotone_constraints are not there yet for leaf_estimation_method = Exact");
   ExpectError({"monotone_constraints=(1,0.5)"},
               "monotone_constraints: expected 1, 0 or -1, for each feature as in (1,0,1)");
   ExpectError(
@@ -390,7 +393,7 @@ TEST_F(FitTaskTest, ADetectorEndsTheTraining) {
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   EXPECT_EQ(rounds.size(), 5U);
   EXPECT_EQ(result->rounds, 3U);
-  EXPECT_EQ(result->stop_reason, "no better loss of test rows in 2 rounds (od_type = Iter)");
+  EXPECT_EQ(result->stop_reason, "no improvement on test rows in 2 rounds (od_type = Iter)");
   const std::string model = Read(disk_, "model.json");
   const auto same = TrainFromFiles(disk_, {"test_set=test.tsv", "od_wait=2"});
   ASSERT_TRUE(same.ok()) << same.status().ToString();
@@ -405,6 +408,31 @@ TEST_F(FitTaskTest, ADetectorEndsTheTraining) {
   ASSERT_TRUE(full.ok()) << full.status().ToString();
   EXPECT_EQ(full->stop_reason, "");
   EXPECT_EQ(Read(disk_, "model.json"), model);
+}
+
+// Of eight rounds.
+TEST_F(FitTaskTest, RoundsAreShownNowAndThen) {
+  Start("best");
+  const auto shown = [this](const std::string& word, bool shows_progress = true) {
+    const std::vector<std::string> words = {"learn_set=learn.tsv", "cd=rows.cd", word};
+    const auto options = LoadFitOptions(disk_, "params.json", words, "train");
+    EXPECT_TRUE(options.ok()) << options.status().ToString();
+    EXPECT_EQ(options->display.shows_progress, shows_progress) << word;
+    std::vector<size_t> rounds;
+    const TreeTaskContext context = {
+        .disk = disk_,
+        .clock = RealClock(),
+        .progress = [&](const TreeProgress& at) { rounds.push_back(at.round); },
+        .check = [] { return Status::Ok(); }};
+    EXPECT_TRUE(RunFitTask(*options, context).ok());
+    return rounds;
+  };
+  EXPECT_THAT(shown("metric_period=3"), ElementsAre(3, 6, 8));
+  EXPECT_THAT(shown("verbose=5"), ElementsAre(5, 8));
+  EXPECT_EQ(shown("verbose=true").size(), 8U);
+  EXPECT_EQ(shown("verbose=false", false).size(), 8U);
+  EXPECT_EQ(shown("verbose=0", false).size(), 8U);
+  EXPECT_EQ(shown("logging_level=Silent", false).size(), 8U);
 }
 
 TEST_F(FitTaskTest, EndsWhereNobodyReads) {
@@ -447,6 +475,9 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
               "bagging_temperature has no effect with bootstrap_type = MVS");
   ExpectError({"bootstrap_type=Bernoulli", "mvs_reg=1"}, "mvs_reg has no effect");
   ExpectError({"bootstrap_type=Bernoulli", "subsample=1e-9"}, "sampling leaves none of 160 rows");
+  ExpectError({"verbose=maybe"}, "verbose: expected true, false or a number of rounds");
+  ExpectError({"verbose=2", "metric_period=2"}, "metric_period and verbose exclude each other");
+  ExpectError({"allow_writing_files=true"}, "allow_writing_files = true is not there yet");
   ExpectError({"od_wait=5"}, "od_wait has no effect without test_set: remove it");
   ExpectError({"test_set=test.tsv", "early_stopping_rounds=2", "od_pval=0.1"},
               "od_pval has no effect with early_stopping_rounds");

@@ -97,7 +97,7 @@ TEST(OverfittingDetector, LossesThatStayTheSameDoNotImprove) {
   EXPECT_FALSE(detector.Add(1));
   EXPECT_FALSE(detector.Add(1));
   EXPECT_TRUE(detector.Add(1));
-  EXPECT_EQ(detector.Reason(), "no better loss of test rows in 2 rounds (od_type = Iter)");
+  EXPECT_EQ(detector.Reason(), "no improvement on test rows in 2 rounds (od_type = Iter)");
 }
 
 }  // namespace
