@@ -76,7 +76,7 @@ Result<ObliviousRun> RunOurs(const std::string& folder, size_t depth) {
   const TimeNs constructed = RealClock().Now();
   const auto goes_on = [](size_t, const FitLosses&) -> Result<bool> { return true; };
   STRATA_ASSIGN(const FitResult fitted,
-                FitTrees(parameters, learn, nullptr, *pool, goes_on, &model));
+                FitTrees(parameters, learn, nullptr, CategoryFeatures(), *pool, goes_on, &model));
   return ObliviousRun{.construct_seconds = SecondsBetween(begin, constructed),
                       .train_seconds = SecondsBetween(constructed, RealClock().Now()),
                       .loss = fitted.losses.learn[0].value_or(0)};
