@@ -174,6 +174,7 @@ void SplitBins::FillKeyBins(size_t table, const CatBoostRows& rows, const RowPie
       keys[row] = CombinedKey(keys[row], split.Of(column[row]) ? 1 : 0);
     }
   }
+  for (const uint64_t key : keys) indexes_[table].Prefetch(key);
   const std::span<const uint32_t> columns = of.columns.Of(std::span(key_columns_));
   for (size_t row = 0; row < piece.count; ++row) {
     const uint32_t found = indexes_[table].Find(keys[row]);
