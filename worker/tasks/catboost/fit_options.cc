@@ -162,6 +162,12 @@ constexpr Setting kFitSettings[] = {
      .default_value = "Min",
      .help = "Missing values are below all others, above all others, or an error.",
      .choices = "Min|Max|Forbidden"},
+    {.key = "best_model_min_trees",
+     .type = SettingType::kInt,
+     .default_value = "1",
+     .help = "With use_best_model, trees of which no fewer stay if so many are trained.",
+     .min = 1,
+     .max = 1e9},
     {.key = "od_type",
      .type = SettingType::kChoice,
      .default_value = "",
@@ -369,7 +375,6 @@ constexpr Setting kFitSettings[] = {
 
 constexpr RefusedKey kRefusedFitSettings[] = {
     {"sampling_unit", "is not there yet: rows are sampled; remove it"},
-    {"best_model_min_trees", "is not there yet; remove it"},
     {"custom_metric", "is not there yet: eval_metric and the loss are measured; remove it"},
     {"custom_loss", "is not there yet: eval_metric and the loss are measured; remove it"},
     {"cat_features", "is not supported: give the columns the type Categ; remove it"},
@@ -652,6 +657,12 @@ class FitReader {
   Status SetEnd(FitParameters* p) const {
     const bool has_test = !settings_.Text("test_set").empty();
     p->use_best_model = has_test && settings_.Bool("use_best_model");
+    p->best_model_min_trees = static_cast<size_t>(settings_.Int("best_model_min_trees"));
+    if (!p->use_best_model && settings_.IsSet("best_model_min_trees")) {
+      return Invalid(fmt::format(
+          "{}: best_model_min_trees has no effect without use_best_model and test_set: remove it",
+          settings_.Origin("best_model_min_trees")));
+    }
     STRATA_ASSIGN(p->detector, ReadDetector(settings_, has_test));
     if (has_test || !settings_.IsSet("use_best_model")) return {};
     return Invalid(fmt::format("{}: use_best_model has no effect without test_set: remove it",

@@ -71,7 +71,8 @@ class Fit {
     for (size_t i = 0; i < p_.iterations; ++i) {
       STRATA_TRY(AddTree());
       STRATA_ASSIGN(result.losses, Measure());
-      if (test_ != nullptr && (!result.best.has_value() || IsBetter(result.losses, best))) {
+      if (test_ != nullptr && i + 1 >= p_.best_model_min_trees &&
+          (!result.best.has_value() || IsBetter(result.losses, best))) {
         result.best = i + 1;
         best = result.losses;
       }

@@ -46,6 +46,7 @@ struct FitParameters {
   bool backtracking = true;                      // steps of leaves are halved until the loss falls
   bool boost_from_average = true;
   bool use_best_model = false;                 // the trees after the best test rows are left out
+  size_t best_model_min_trees = 1;             // that stay then, if there are so many
   std::optional<DetectorParameters> detector;  // nothing: all iterations are run
   BootstrapParameters sampling;
   double random_strength = 1;  // of the noise of scores

@@ -221,6 +221,24 @@ TEST_F(FitTaskTest, TheLossOfTheTestRowsIsThatOfTheSavedModel) {
   }
 }
 
+// As many trees stay as CatBoost keeps.
+TEST_F(FitTaskTest, TheBestModelHasSoManyTrees) {
+  Start("best");
+  const auto rounds = [this](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"test_set=test.tsv"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto result = TrainFromFiles(disk_, all);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return result->rounds;
+  };
+  EXPECT_EQ(rounds({"best_model_min_trees=5"}), 5U);
+  EXPECT_EQ(rounds({"best_model_min_trees=8"}), 8U);
+  EXPECT_EQ(rounds({"best_model_min_trees=9"}), 8U);
+  EXPECT_EQ(rounds({"best_model_min_trees=6", "od_wait=2"}), 5U);
+  ExpectError({"best_model_min_trees=2"},
+              "best_model_min_trees has no effect without use_best_model and test_set");
+}
+
 TEST_F(FitTaskTest, AllTreesStayWithoutUseBestModel) {
   Start("best");
   const auto result = TrainFromFiles(disk_, {"test_set=test.tsv", "use_best_model=false"});
