@@ -14,11 +14,10 @@ constexpr size_t kPieceRows = 256;  // whose bins stay in a core's nearest cache
 }  // namespace
 
 CatBoostPredictor::CatBoostPredictor(const CatBoostModel& model)
-    : bins_(model), is_oblivious_(model.oblivious), bias_(model.bias), scale_(model.scale) {
+    : bins_(model), bias_(model.bias), scale_(model.scale) {
   for (const CatBoostTree& tree : model.trees) {
-    const size_t count = is_oblivious_ ? tree.splits.size() : tree.nodes.size();
     trees_.push_back({.first_split = splits_.size(),
-                      .splits = static_cast<uint32_t>(count),
+                      .splits = static_cast<uint32_t>(tree.splits.size() + tree.nodes.size()),
                       .first_value = values_.size()});
     for (const uint32_t split : tree.splits) splits_.push_back(bins_.split(split));
     for (const CatBoostNode& node : tree.nodes) {
@@ -90,7 +89,7 @@ void CatBoostPredictor::RawOf(const CatBoostRows& rows, const RowPiece& piece,
   std::vector<uint8_t> bins(bins_.columns() * piece.count + kObliviousSlack);
   bins_.FillPiece(rows, piece, bins);
   std::ranges::fill(out, 0);
-  if (is_oblivious_) {
+  if (children_.empty()) {
     AddObliviousTrees(forest(), bins.data(), out);
   } else {
     AddOther(bins.data(), out);

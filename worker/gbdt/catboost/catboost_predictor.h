@@ -42,7 +42,6 @@ class CatBoostPredictor {
   Status OpenGpu(const DeviceChoice& device);
 
   SplitBins bins_;
-  bool is_oblivious_;
   // What BinForestView has.
   std::vector<BinTree> trees_;
   std::vector<BinSplit> splits_;
