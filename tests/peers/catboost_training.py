@@ -49,6 +49,14 @@ CASES = {
     "huber_weights": dict(loss_function="Huber:delta=0.6", iterations=60, depth=4),
     "expectile": dict(loss_function="Expectile:alpha=0.7", iterations=210, depth=3,
                       leaf_estimation_backtracking="No"),
+    "class_weights": dict(loss_function="Logloss", iterations=40, class_weights=[1, 2.5]),
+    "multi_class_weights": dict(loss_function="MultiClass", iterations=40, depth=4),
+    "multi_class_steps": dict(loss_function="MultiClass", iterations=30, depth=5,
+                              leaf_estimation_iterations=3, leaf_estimation_backtracking="No",
+                              auto_class_weights="SqrtBalanced"),
+    "multi_class_gradient": dict(loss_function="MultiClass", iterations=40, score_function="L2",
+                                 leaf_estimation_method="Gradient"),
+    "one_vs_all_weights": dict(loss_function="MultiClassOneVsAll", iterations=40, depth=4),
     "wide": dict(loss_function="Logloss", iterations=30, depth=5, feature_border_type="Uniform",
                  leaf_estimation_backtracking="No"),
 }
@@ -69,8 +77,13 @@ def name_and_number(loss):
 
 
 def gradients_of(loss, labels, raw):
-    """Of minus the loss by the raw values; their scale does not matter."""
+    """Of minus the loss by the raw values, of each row and output; their scale does not matter."""
     name, number = name_and_number(loss)
+    if name == "MultiClass":
+        powers = numpy.exp(raw - raw.max(1, keepdims=True))
+        return (labels == numpy.arange(raw.shape[1])) - powers / powers.sum(1, keepdims=True)
+    if name == "MultiClassOneVsAll":
+        return (labels == numpy.arange(raw.shape[1])) - 1 / (1 + numpy.exp(-raw))
     error = labels - raw
     if name in ("Logloss", "CrossEntropy"):
         return labels - 1 / (1 + numpy.exp(-raw))
@@ -98,6 +111,8 @@ def labels_of(loss, score):
         return (chance > 0.5).astype(int)
     if name == "CrossEntropy":
         return chance
+    if name.startswith("MultiClass"):
+        return numpy.digitize(score, [-1, 0, 1.5])
     if name in ("Poisson", "Tweedie"):
         return numpy.maximum(0, numpy.floor(2 * score)).astype(numpy.float32)
     return score.astype(numpy.float32)
@@ -118,11 +133,14 @@ def scores(case, rows, weights, gradients, splits, candidates):
     for candidate in candidates:
         of = 2 * leaves + bits(candidate)
         size = 2 << len(splits)
-        g, w = (numpy.bincount(of, v, size) for v in (gradients, weights))
-        value = numpy.where(w > 0, g / (w + l2), 0)
-        gain = (value * g).sum()
-        result.append(gain if case.get("score_function") == "L2"
-                      else gain / numpy.sqrt((value * value * w).sum() + 1e-100))
+        w = numpy.bincount(of, weights, size)
+        gain, norm = 0, 1e-100
+        for column in gradients.T:
+            g = numpy.bincount(of, column, size)
+            value = numpy.where(w > 0, g / (w + l2), 0)
+            gain += (value * g).sum()
+            norm += (value * value * w).sum()
+        result.append(gain if case.get("score_function") == "L2" else gain / numpy.sqrt(norm))
     return result
 
 
@@ -132,7 +150,8 @@ def splits_of(tree):
 
 def compare(case, rows, labels, weights, ours, theirs):
     """How many trees are the same, and what is wrong with the first that is not."""
-    raw = numpy.full(len(rows), float(theirs["scale_and_bias"][1][0]))
+    raw = numpy.tile(numpy.array(theirs["scale_and_bias"][1], float), (len(rows), 1))
+    labels, weights = labels[:, None], weights[:, None]
     if ours["scale_and_bias"] != theirs["scale_and_bias"]:
         return 0, f"bias {ours['scale_and_bias']}, expected {theirs['scale_and_bias']}"
     missing = numpy.inf if case.get("nan_mode") == "Max" else -numpy.inf
@@ -145,7 +164,7 @@ def compare(case, rows, labels, weights, ours, theirs):
             if sorted(found) == sorted(expected):
                 return t, ""  # a split of a tie was dropped
             pair = [split for tree in (found, expected) for split in tree[level:level + 1]]
-            values = scores(case, rows, weights, gradients * weights, found[:level], pair)
+            values = scores(case, rows, weights[:, 0], gradients * weights, found[:level], pair)
             if len(pair) == 2 and abs(values[0] - values[1]) <= SCORE_LIMIT * abs(values[0]):
                 return t, ""
             return t, f"tree {t} level {level}: {pair} score {values}"
@@ -156,7 +175,7 @@ def compare(case, rows, labels, weights, ours, theirs):
         for k, (column, border) in enumerate(expected):
             values = rows[:, column]
             leaf |= (numpy.where(numpy.isnan(values), missing, values) > border).astype(int) << k
-        raw += numpy.array(b["leaf_values"])[leaf]
+        raw += numpy.reshape(b["leaf_values"], (-1, raw.shape[1]))[leaf]
     counts = [len(model["oblivious_trees"]) for model in (ours, theirs)]
     return counts[0], "" if counts[0] == counts[1] else f"{counts[0]} trees, expected {counts[1]}"
 
@@ -184,6 +203,11 @@ def check(worker, name, case, rng, folder):
     model.fit(pool)
     model.save_model(str(folder / "theirs.json"), format="json")
     ours, theirs = (json.loads((folder / f"{who}.json").read_text()) for who in ("ours", "theirs"))
+    if "class_weights" in params:
+        weights = weights * numpy.array(params["class_weights"], numpy.float32)[labels]
+    if "auto_class_weights" in params:
+        sums = numpy.floor(numpy.bincount(labels, weights))
+        weights = weights * numpy.sqrt(sums.max() / sums)[labels]
     same, wrong = compare(params, rows, labels.astype(float), weights.astype(float), ours, theirs)
     loaded = catboost.CatBoost().load_model(str(folder / "ours.json"), format="json")
     apart = numpy.abs(loaded.predict(pool) - model.predict(pool)).max()

@@ -44,6 +44,22 @@ Status ReadClassWeights(const Settings& settings, std::vector<float>* weights) {
   return {};
 }
 
+Status SetCount(const Settings& settings, FitParameters* p) {
+  if (!settings.IsSet("classes_count")) return {};
+  const std::string origin = settings.Origin("classes_count");
+  if (!IsMultiClass(p->loss.type)) {
+    return Invalid(fmt::format(
+        "{}: classes_count is for MultiClass and MultiClassOneVsAll, not for {}: remove it", origin,
+        FitLossName(p->loss.type)));
+  }
+  if (settings.IsSet("class_names")) {
+    return Invalid(fmt::format(
+        "{}: classes_count and class_names exclude each other: give one of them", origin));
+  }
+  p->classes_count = static_cast<size_t>(settings.Int("classes_count"));
+  return {};
+}
+
 Status SetNames(const Settings& settings, FitParameters* p) {
   p->class_names = settings.TextList("class_names");
   if (p->class_names.empty()) return {};
@@ -64,6 +80,7 @@ Status SetNames(const Settings& settings, FitParameters* p) {
 }  // namespace
 
 Status SetClassParameters(const Settings& settings, FitParameters* parameters) {
+  STRATA_TRY(SetCount(settings, parameters));
   STRATA_TRY(SetNames(settings, parameters));
   STRATA_ASSIGN(const std::string_view weighting, OneWeighting(settings, parameters->loss.type));
   if (weighting == "auto_class_weights") {

@@ -7,8 +7,8 @@
 
 namespace strata {
 
-// Sets names and weights of classes from settings of FitSettingsTable; the loss is set. kInvalid:
-// parameters that exclude each other, or are not for the loss.
+// Sets names, number and weights of classes from settings of FitSettingsTable; the loss is set.
+// kInvalid: parameters that exclude each other, or are not for the loss.
 Status SetClassParameters(const Settings& settings, FitParameters* parameters);
 
 }  // namespace strata

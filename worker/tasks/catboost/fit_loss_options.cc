@@ -37,10 +37,12 @@ Status SetLeafMethod(const Settings& settings, FitParameters* p) {
   }
   const bool is_newton_score =
       p->score == ScoreFunction::kNewtonCosine || p->score == ScoreFunction::kNewtonL2;
-  if (has_newton || !is_newton_score) return {};
-  return Invalid(fmt::format(
-      "{}: score_function = {} is not for {}, whose second derivative is 0: expected Cosine or L2",
-      settings.Origin("score_function"), settings.Text("score_function"), facts.name));
+  if (!is_newton_score || (has_newton && !IsMultiClass(p->loss.type))) return {};
+  return Invalid(fmt::format("{}: score_function = {} is not for {}, {}: expected Cosine or L2",
+                             settings.Origin("score_function"), settings.Text("score_function"),
+                             facts.name,
+                             has_newton ? "which has a second derivative for each class"
+                                        : "whose second derivative is 0"));
 }
 
 Status SetEvalMetric(const Settings& settings, FitParameters* p) {

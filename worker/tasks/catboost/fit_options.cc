@@ -11,6 +11,7 @@
 #include "base/file/standard_input.h"
 #include "base/file/text_file.h"
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/class_labels.h"
 #include "worker/gbdt/model/json_at.h"
 #include "worker/tasks/catboost/detector_options.h"
 #include "worker/tasks/catboost/feature_options.h"
@@ -68,6 +69,14 @@ constexpr Setting kFitSettings[] = {
      .type = SettingType::kTextList,
      .help = "The labels of classes in their order. Without it they are those of the rows, by "
              "number where all are numbers, else by their bytes."},
+    {.key = "classes_count",
+     .type = SettingType::kInt,
+     .default_value = "",
+     .help =
+         "How many classes MultiClass and MultiClassOneVsAll have. Labels are numbers from 0 on "
+         "below it; some may be without rows.",
+     .min = 2,
+     .max = kFitClassesMax},
     {.key = "class_weights",
      .type = SettingType::kTextList,
      .help = "What weights of rows are multiplied by, a number for each class in their order."},
@@ -128,7 +137,8 @@ constexpr Setting kFitSettings[] = {
      .default_value = "",
      .help =
          "Steps that make the value of a leaf. Without it Logloss and CrossEntropy take 10 with "
-         "Newton and 40 with Gradient, Expectile 5 and 10, Poisson 10 and 1, and the others 1. "
+         "Newton and 40 with Gradient, Expectile 5 and 10, Poisson 10 and 1, MultiClass and "
+         "MultiClassOneVsAll 1 and 10, and the others 1. "
          "With fewer than 200 iterations and 20 features it is 1.",
      .min = 1,
      .max = 10000},
@@ -202,7 +212,8 @@ constexpr Setting kFitSettings[] = {
      .help = "How rows are sampled for the splits of a tree; leaves go by all rows. MVS keeps rows "
              "with a probability by their gradients, and weighs them by its inverse. Bernoulli "
              "keeps each with the same one. Bayesian weighs all by random numbers, and Poisson, "
-             "which CatBoost has on GPUs alone, by whole ones. No: no sampling.",
+             "which CatBoost has on GPUs alone, by whole ones. No: no sampling. Without "
+             "it MultiClass and MultiClassOneVsAll have Bayesian; they have no MVS yet.",
      .choices = "MVS|Bernoulli|Bayesian|Poisson|No"},
     {.key = "subsample",
      .type = SettingType::kFloat,
@@ -387,7 +398,6 @@ constexpr RefusedKey kRefusedFitSettings[] = {
     {"per_float_feature_quantization", "is not there yet; remove it"},
     {"input_borders_file", "is not there yet; remove it"},
     {"output_borders_file", "is not there yet; remove it"},
-    {"classes_count", "is not there yet; remove it"},
     {"target_border", "is not there yet: labels of Logloss are two classes; remove it"},
     {"min_data_in_leaf", "is for trees that are not there yet; remove it"},
     {"max_leaves", "is for trees that are not there yet; remove it"},
@@ -426,10 +436,8 @@ struct OnlyValue {
 };
 
 constexpr OnlyValue kOnlyValues[] = {
-    {"allow_writing_files", "false"},
-    {"boosting_type", "Plain"},
-    {"grow_policy", "SymmetricTree"},
-    {"task_type", "CPU"},
+    {"allow_writing_files", "false"},    {"boosting_type", "Plain"},
+    {"grow_policy", "SymmetricTree"},    {"task_type", "CPU"},
     {"counter_calc_method", "SkipTest"},
 };
 
@@ -590,7 +598,7 @@ class FitReader {
     STRATA_TRY(SetClassParameters(settings_, &p));
     p.backtracking = settings_.Text("leaf_estimation_backtracking") == "AnyImprovement";
     STRATA_TRY(SetEnd(&p));
-    STRATA_ASSIGN(p.sampling, ReadSampling(settings_));
+    STRATA_ASSIGN(p.sampling, ReadSampling(settings_, p.loss.type));
     p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
     STRATA_ASSIGN(p.features, ReadFeatureRules(settings_));
     if (!p.features.directions.empty() && p.leaf_method == LeafMethod::kExact) {
@@ -598,6 +606,10 @@ class FitReader {
           fmt::format("{}: monotone_constraints are not there yet for leaf_estimation_method = "
                       "Exact, which {} has by default: expected Gradient",
                       settings_.Origin("monotone_constraints"), LossText(p.loss)));
+    }
+    if (!p.features.directions.empty() && IsMultiClass(p.loss.type)) {
+      return Invalid(fmt::format("{}: monotone_constraints are not there yet for {}: remove it",
+                                 settings_.Origin("monotone_constraints"), LossText(p.loss)));
     }
     STRATA_ASSIGN(p.shrink, Shrink(!p.features.directions.empty()));
     p.random_strength = Rounded("random_strength");

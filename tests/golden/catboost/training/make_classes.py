@@ -76,9 +76,8 @@ def main():
     make("balanced", "size", loss_function="Logloss", weight=True, auto_class_weights="Balanced",
          eval_metric="Accuracy")
     make("names", "answer", loss_function="Logloss", class_names=["yes", "no"], scale_pos_weight=2)
-    make("multi", "animal", loss_function="MultiClass", weight=True)
-    make("multi_names", "animal", loss_function="MultiClass", class_names=["dog", "cat", "Bee", "ant"],
-         class_weights=[1, 2, 0.5, 1])
+    make("multi", "animal", loss_function="MultiClass", weight=True, class_weights=[1, 2, 0.5])
+    make("multi_names", "animal", loss_function="MultiClass", class_names=["dog", "cat", "Bee", "ant"])
     make("multi_steps", "level", loss_function="MultiClass", leaf_estimation_iterations=3,
          auto_class_weights="SqrtBalanced", eval_metric="Accuracy")
     make("multi_gradient", "animal", loss_function="MultiClass", leaf_estimation_method="Gradient",

@@ -19,12 +19,17 @@ constexpr RateLine kLoglossAverageBest = {
 constexpr RateLine kLoglossAverageAll = {.rows = 0.408, .rows_start = -7.299, .iterations = -0.928};
 constexpr RateLine kLoglossBest = {.rows = 0.247, .rows_start = -5.158, .iterations = -0.435};
 constexpr RateLine kLoglossAll = {.rows = 0.427, .rows_start = -7.525, .iterations = -0.917};
+constexpr RateLine kMultiClassBest = {.rows = 0.02, .rows_start = -2.364, .iterations = -0.382};
+constexpr RateLine kMultiClassAll = {.rows = 0.051, .rows_start = -2.889, .iterations = -0.845};
 constexpr RateLine kRmseAverageBest = {.rows = 0.157, .rows_start = -4.062, .iterations = -0.61};
 constexpr RateLine kRmseAverageAll = {.rows = 0.158, .rows_start = -4.287, .iterations = -0.813};
 constexpr RateLine kRmseBest = {.rows = 0.189, .rows_start = -4.383, .iterations = -0.623};
 constexpr RateLine kRmseAll = {.rows = 0.178, .rows_start = -4.473, .iterations = -0.76};
 
 const RateLine& LineOf(const FitParameters& p) {
+  if (p.loss.type == FitLoss::kMultiClass) {
+    return p.use_best_model ? kMultiClassBest : kMultiClassAll;
+  }
   if (p.loss.type == FitLoss::kLogloss) {
     if (p.boost_from_average) return p.use_best_model ? kLoglossAverageBest : kLoglossAverageAll;
     return p.use_best_model ? kLoglossBest : kLoglossAll;
@@ -37,7 +42,9 @@ const RateLine& LineOf(const FitParameters& p) {
 
 double AutoLearningRate(const FitParameters& parameters, size_t rows) {
   const FitLoss loss = parameters.loss.type;
-  if (loss != FitLoss::kRmse && loss != FitLoss::kLogloss) return kDefaultLearningRate;
+  if (loss != FitLoss::kRmse && loss != FitLoss::kLogloss && loss != FitLoss::kMultiClass) {
+    return kDefaultLearningRate;
+  }
   const RateLine& line = LineOf(parameters);
   const double of_rows =
       std::exp(line.rows * std::log(static_cast<double>(rows)) + line.rows_start);

@@ -1,5 +1,6 @@
 #include "worker/gbdt/catboost/train/exact_leaves.h"
 
+#include "worker/gbdt/catboost/train/leaf_order.h"
 #include "worker/gbdt/catboost/train/weighted_quantile.h"
 
 namespace strata {
@@ -7,21 +8,14 @@ namespace strata {
 std::vector<double> ExactValues(const LossSpec& loss, const FitRows& rows,
                                 const ObliviousTree& tree, std::span<const double> raw,
                                 WorkPool& pool) {
-  const size_t leaves = tree.leaf_count();
-  std::vector<size_t> ends(leaves);
-  for (const uint16_t leaf : tree.leaves) ++ends[leaf];
-  for (size_t leaf = 1; leaf < leaves; ++leaf) ends[leaf] += ends[leaf - 1];
-  std::vector<size_t> begins(ends.begin(), ends.end());
-  std::vector<WeightedValue> errors(rows.rows());
-  for (size_t row = rows.rows(); row-- > 0;) {
-    const auto error = static_cast<float>(rows.labels[row] - raw[row]);
-    errors[--begins[tree.leaves[row]]] = {.value = error, .weight = 1};
-  }
-  std::vector<double> values(leaves);
-  pool.Run(leaves, [&](size_t leaf) {
-    const std::span<WeightedValue> of_leaf =
-        std::span(errors).subspan(begins[leaf], ends[leaf] - begins[leaf]);
-    values[leaf] = BestConstant(loss, of_leaf);
+  const LeafOrder order(tree);
+  std::vector<double> values(tree.leaf_count());
+  pool.Run(values.size(), [&](size_t leaf) {
+    std::vector<WeightedValue> errors;
+    for (const uint32_t row : order.rows(leaf)) {
+      errors.push_back({.value = static_cast<float>(rows.labels[row] - raw[row]), .weight = 1});
+    }
+    values[leaf] = BestConstant(loss, errors);
   });
   return values;
 }

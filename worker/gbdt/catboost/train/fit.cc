@@ -109,12 +109,12 @@ class Fit {
           "boost_from_average: {} begins at {}: expected labels that are not all 0 or all 1",
           LossText(p_.loss), start));
     }
-    model_.bias = {start};
     DescribeModel(p_.loss, learn_.classes, &model_);
-    learn_raw_.assign(learn_.rows(), start);
+    model_.bias.assign(model_.outputs, start);
+    learn_raw_.assign(learn_.rows() * model_.outputs, start);
     fold_raws_.assign(statistics_.averaging_fold(), learn_raw_);
-    if (test_ != nullptr) test_raw_.assign(test_->rows(), start);
-    gradients_.resize(learn_.rows());
+    if (test_ != nullptr) test_raw_.assign(test_->rows() * model_.outputs, start);
+    gradients_.resize(learn_raw_.size());
     weights_.resize(learn_.rows());
     return {};
   }
@@ -128,14 +128,15 @@ class Fit {
     const bool moves = statistics_.folds() > 1 && statistics_.HasStatistic(grown.splits);
     for (size_t other = 0; other < fold_raws_.size(); ++other) {
       if (moves) grown.leaves = statistics_.Leaves(other, grown.splits);
-      AddToRows(EstimateLeaves(grown, fold_raws_[other]), grown, &fold_raws_[other]);
+      const std::vector<double> values = EstimateLeaves(grown, fold_raws_[other]);
+      AddLeafValues(values, grown.leaves, pool_, fold_raws_[other]);
     }
     if (moves) grown.leaves = statistics_.Leaves(statistics_.averaging_fold(), grown.splits);
     CatBoostTree& tree = model_.trees.emplace_back();
     tree.splits = grown.splits;
     tree.values = EstimateLeaves(grown, learn_raw_);
     tree.weights = LeafWeights(learn_, grown, pool_);
-    AddToRows(tree.values, grown, &learn_raw_);
+    AddLeafValues(tree.values, grown.leaves, pool_, learn_raw_);
     statistics_.EndTree();
     if (test_ != nullptr) AddToTest(tree);
     return {};
@@ -160,13 +161,6 @@ class Fit {
     return values;
   }
 
-  void AddToRows(const std::vector<double>& values, const ObliviousTree& tree,
-                 std::vector<double>* raw) {
-    pool_.RunPieces(raw->size(), FitPiece(raw->size()), [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) (*raw)[row] += values[tree.leaves[row]];
-    });
-  }
-
   // What splits are searched with; leaves go by all rows.
   struct SplitRows {
     std::span<const double> gradients;
@@ -176,7 +170,7 @@ class Fit {
   Result<SplitRows> SampleRows(size_t level) {
     if (!sampler_.is_active()) return SplitRows{gradients_, weights_};
     const bool is_first = model_.trees.empty();
-    factors_.resize(gradients_.size());
+    factors_.resize(learn_.rows());
     STRATA_TRY(sampler_.Draw(model_.trees.size(), level, gradients_,
                              is_first ? std::span<const double>() : model_.trees.back().values,
                              pool_, factors_));
@@ -184,7 +178,10 @@ class Fit {
     sampled_weights_.resize(weights_.size());
     pool_.RunPieces(learn_.rows(), FitPiece(learn_.rows()), [&](size_t begin, size_t end) {
       for (size_t row = begin; row < end; ++row) {
-        sampled_gradients_[row] = gradients_[row] * factors_[row];
+        for (size_t k = 0; k < model_.outputs; ++k) {
+          const size_t at = k * learn_.rows() + row;
+          sampled_gradients_[at] = gradients_[at] * factors_[row];
+        }
         sampled_weights_[row] = weights_[row] * factors_[row];
       }
     });
@@ -250,13 +247,15 @@ class Fit {
   void AddToTest(const CatBoostTree& tree) {
     std::vector<SplitBits> bits;
     for (const uint32_t split : tree.splits) bits.push_back(statistics_.TestBits(split));
-    pool_.RunPieces(test_raw_.size(), FitPiece(test_raw_.size()), [&](size_t begin, size_t end) {
+    std::vector<uint16_t> leaves(test_->rows());
+    pool_.RunPieces(leaves.size(), FitPiece(leaves.size()), [&](size_t begin, size_t end) {
       for (size_t row = begin; row < end; ++row) {
-        size_t leaf = 0;
-        for (size_t k = 0; k < bits.size(); ++k) leaf |= size_t{bits[k].Of(row)} << k;
-        test_raw_[row] += tree.values[leaf];
+        uint32_t leaf = 0;
+        for (size_t k = 0; k < bits.size(); ++k) leaf |= uint32_t{bits[k].Of(row)} << k;
+        leaves[row] = static_cast<uint16_t>(leaf);
       }
     });
+    AddLeafValues(tree.values, leaves, pool_, test_raw_);
   }
 
   bool IsBetter(const FitLosses& losses, const FitLosses& others) const {

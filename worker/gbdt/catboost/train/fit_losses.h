@@ -113,7 +113,7 @@ struct ExpectileLoss {
   }
 };
 
-// Calls work(loss) with the functor of the loss.
+// Calls work(loss) with the functor of the loss, which has one output.
 template <typename Work>
 auto WithFitLoss(const LossSpec& loss, const Work& work) {
   switch (loss.type) {
@@ -134,6 +134,8 @@ auto WithFitLoss(const LossSpec& loss, const Work& work) {
       return work(HuberLoss{.delta = loss.delta});
     case FitLoss::kExpectile:
       return work(ExpectileLoss{.alpha = static_cast<float>(loss.alpha)});
+    case FitLoss::kMultiClass:
+    case FitLoss::kMultiClassOneVsAll:  // WithClassLoss has these two
     case FitLoss::kRmse:
       break;
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "worker/gbdt/catboost/train/class_rows.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/row_sums.h"
 
@@ -13,8 +14,10 @@ namespace strata {
 namespace {
 
 bool IsFor(const MetricSpec& metric, FitLoss trained) {
-  if (metric.kind != MetricKind::kLoss) return IsBinary(trained);
+  if (metric.kind == MetricKind::kAccuracy) return IsBinary(trained) || IsMultiClass(trained);
+  if (metric.kind == MetricKind::kAuc) return IsBinary(trained);
   const FitLoss measured = metric.loss.type;
+  if (IsMultiClass(trained) || IsMultiClass(measured)) return measured == trained;
   if (!IsBinary(trained)) return !IsBinary(measured);
   return measured == trained || (measured == FitLoss::kCrossEntropy && IsBinary(trained));
 }
@@ -79,13 +82,17 @@ Result<MetricSpec> ParseMetric(std::string_view text, FitLoss trained) {
   if (IsFor(metric, trained)) return metric;
   return Invalid(fmt::format("{} does not measure a training for {}: expected {}",
                              MetricText(metric), FitLossName(trained),
-                             IsBinary(trained) ? "the loss, CrossEntropy, Accuracy or AUC"
-                                               : "a loss of numbers, as RMSE or MAE are"));
+                             IsMultiClass(trained) ? "the loss, or Accuracy"
+                             : IsBinary(trained)   ? "the loss, CrossEntropy, Accuracy or AUC"
+                                                   : "a loss of numbers, as RMSE or MAE are"));
 }
 
 double MeasureMetric(const MetricSpec& metric, const FitRows& rows, std::span<const double> raw,
                      WorkPool& pool) {
-  if (metric.kind == MetricKind::kAccuracy) return Accuracy(rows, raw, pool);
+  if (metric.kind == MetricKind::kAccuracy) {
+    const bool has_one = raw.size() == rows.rows();
+    return has_one ? Accuracy(rows, raw, pool) : ClassAccuracy(rows, raw, pool);
+  }
   if (metric.kind == MetricKind::kAuc) return Auc(rows, raw);
   return MeanLoss(metric.loss, rows, raw, pool);
 }

@@ -34,7 +34,8 @@ struct FitParameters {
   LossSpec loss;
   std::optional<MetricSpec> eval_metric;  // nothing: the loss
   std::vector<std::string> class_names;   // of a loss of classes, in their order; empty: by rows
-  std::vector<float> class_weights;       // of the classes in their order; empty: 1 each
+  size_t classes_count = 0;  // of a loss of several classes, which are numbers; 0: it is not given
+  std::vector<float> class_weights;  // of the classes in their order; empty: 1 each
   AutoClassWeights auto_class_weights = AutoClassWeights::kNone;
   size_t iterations = 1000;
   std::optional<double> learning_rate;  // nothing: AutoLearningRate

@@ -27,7 +27,8 @@ FitStatistics::FitStatistics(const FitParameters& parameters, const CategoryFeat
       pool_(pool),
       model_(*model),
       random_(parameters.random_seed),
-      kinds_(p_, *model, learn.labels, 0),
+      kinds_(p_, *model, learn.labels,
+             IsMultiClass(parameters.loss.type) ? learn.classes.of_outputs.size() : 0),
       columns_(kinds_, categories, bins, learn, Orders(p_, categories, learn.rows(), &random_),
                pool),
       used_(&columns_, test, model) {}

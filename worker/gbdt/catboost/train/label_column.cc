@@ -33,6 +33,8 @@ Status WrongLabel(std::string_view expected, std::string_view found) {
 LabelColumn::LabelColumn(const FitParameters& parameters) : p_(parameters) {
   if (!HasClasses(p_.loss.type)) return;
   classes_.names = p_.class_names;
+  classes_.are_counted = p_.classes_count > 0;
+  for (size_t k = 0; k < p_.classes_count; ++k) classes_.names.push_back(fmt::format("{}", k));
   is_open_ = classes_.names.empty();
   for (uint32_t k = 0; k < classes_.names.size(); ++k) known_.emplace(classes_.names[k], k);
 }
@@ -53,13 +55,16 @@ Status LabelColumn::Read(std::string_view field, float* label) {
 
 Status LabelColumn::ReadClass(std::string_view field, float* label) {
   if (field.empty()) return WrongLabel("the name of a class", field);
-  if (const auto at = known_.find(field); at != known_.end()) {
+  float number = 0;
+  const bool is_number = classes_.are_counted && ReadPoolNumber(field, &number);
+  const std::string name = is_number ? fmt::format("{}", number) : std::string(field);
+  if (const auto at = known_.find(name); at != known_.end()) {
     *label = static_cast<float>(at->second);
     return {};
   }
   if (!is_open_) {
     std::vector<std::string_view> names;
-    for (const auto& [name, number] : known_) names.push_back(name);
+    for (const auto& item : known_) names.push_back(item.first);
     constexpr size_t kShown = 10;
     names.resize(std::min(names.size(), kShown));
     return WrongLabel(fmt::format("one of the {} classes ({}{})", known_.size(),

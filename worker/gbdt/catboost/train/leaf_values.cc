@@ -1,9 +1,12 @@
 #include "worker/gbdt/catboost/train/leaf_values.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
+#include "worker/gbdt/catboost/train/class_rows.h"
+#include "worker/gbdt/catboost/train/class_steps.h"
 #include "worker/gbdt/catboost/train/exact_leaves.h"
 #include "worker/gbdt/catboost/train/fit_losses.h"
 #include "worker/gbdt/catboost/train/monotone_leaves.h"
@@ -46,7 +49,7 @@ class LeafSteps {
         tree_(tree),
         pool_(pool),
         raw_(raw.begin(), raw.end()),
-        values_(tree.leaf_count()) {}
+        values_(tree.leaf_count() * (raw.size() / rows.rows())) {}
 
   std::vector<double> Run(size_t iterations) && {
     const bool checked = p_.backtracking && iterations > 1;
@@ -56,7 +59,7 @@ class LeafSteps {
       double scale = 1;
       while (checked && !Improves(step, scale) && ++used < iterations) scale /= 2;
       if (used == iterations) break;
-      for (size_t leaf = 0; leaf < step.size(); ++leaf) values_[leaf] += scale * step[leaf];
+      for (size_t i = 0; i < step.size(); ++i) values_[i] += scale * step[i];
       if (used + 1 < iterations) Move(step, scale, &raw_);
     }
     return std::move(values_);
@@ -64,6 +67,7 @@ class LeafSteps {
 
  private:
   std::vector<double> Step() const {
+    if (IsMultiClass(p_.loss.type)) return ClassSteps(p_, l2_, rows_, tree_, raw_, pool_);
     const auto sums = WithFitLoss(p_.loss, [&](auto loss) {
       return SumLeaves<2>(tree_, pool_, [&](size_t row) {
         const RowDerivatives d = loss.Derive(raw_[row], rows_.labels[row]);
@@ -93,16 +97,13 @@ class LeafSteps {
       (*step)[leaf] = values[leaf] - values_[leaf];
   }
 
-  void Move(const std::vector<double>& step, double scale, std::vector<double>* raw) const {
-    pool_.RunPieces(raw->size(), FitPiece(raw->size()), [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        (*raw)[row] = raw_[row] + scale * step[tree_.leaves[row]];
-      }
-    });
+  void Move(std::vector<double> step, double scale, std::vector<double>* raw) const {
+    for (double& value : step) value *= scale;
+    *raw = raw_;
+    AddLeafValues(step, tree_.leaves, pool_, *raw);
   }
 
   bool Improves(const std::vector<double>& step, double scale) {
-    moved_.resize(raw_.size());
     Move(step, scale, &moved_);
     const double loss = MeanLoss(p_.loss, rows_, moved_, pool_);
     if (!(loss < loss_)) return false;
@@ -125,6 +126,7 @@ class LeafSteps {
 
 double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const double> raw,
                 WorkPool& pool) {
+  if (IsMultiClass(loss.type)) return MeanClassLoss(loss.type, rows, raw, pool);
   const double sum = WithFitLoss(loss, [&](auto of) {
     return SumRows(rows.rows(), pool, [&](size_t row) {
       return rows.weights[row] * of.Value(raw[row], rows.labels[row]);
@@ -136,6 +138,10 @@ double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const doubl
 
 void DeriveRows(const FitParameters& parameters, const FitRows& rows, std::span<const double> raw,
                 WorkPool& pool, std::span<double> gradients, std::span<double> weights) {
+  if (IsMultiClass(parameters.loss.type)) {
+    std::ranges::copy(rows.weights, weights.begin());
+    return DeriveClasses(parameters.loss.type, rows, raw, pool, gradients);
+  }
   const bool is_newton = parameters.score == ScoreFunction::kNewtonCosine ||
                          parameters.score == ScoreFunction::kNewtonL2;
   WithFitLoss(parameters.loss, [&](auto loss) {
@@ -147,6 +153,20 @@ void DeriveRows(const FitParameters& parameters, const FitRows& rows, std::span<
         weights[row] = is_newton ? -weight * d.second : weight;
       }
     });
+  });
+}
+
+void AddLeafValues(std::span<const double> values, std::span<const uint16_t> leaves, WorkPool& pool,
+                   std::span<double> raw) {
+  const size_t rows = leaves.size();
+  const size_t outputs = raw.size() / rows;
+  pool.RunPieces(rows, FitPiece(rows), [&](size_t begin, size_t end) {
+    for (size_t k = 0; k < outputs; ++k) {
+      const std::span<double> of_output = raw.subspan(k * rows, rows);
+      for (size_t row = begin; row < end; ++row) {
+        of_output[row] += values[leaves[row] * outputs + k];
+      }
+    }
   });
 }
 

@@ -1,6 +1,8 @@
-// The values of a tree's leaves, as CatBoost estimates them.
+// The values of a tree's leaves, as CatBoost estimates them. Raw values are those of an output with
+// all rows, one output after another.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -15,17 +17,23 @@ namespace strata {
 double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const double> raw,
                 WorkPool& pool);
 
-// Of each row the first derivative of minus the loss, and in `weights` its weight or, of Newton
-// scores, minus the second derivative; both times the row's weight.
+// Of each row and output (output * rows + row) the first derivative of minus the loss. `weights`
+// gets 1 or, of Newton scores, minus the second derivative. Both are times the row's weight.
 void DeriveRows(const FitParameters& parameters, const FitRows& rows, std::span<const double> raw,
                 WorkPool& pool, std::span<double> gradients, std::span<double> weights);
+
+// Adds the values of the rows' leaves (leaf * outputs + output) to the raw values (output * rows +
+// row).
+void AddLeafValues(std::span<const double> values, std::span<const uint16_t> leaves, WorkPool& pool,
+                   std::span<double> raw);
 
 // Of each leaf the sum of its rows' weights.
 std::vector<double> LeafWeights(const FitRows& rows, const ObliviousTree& tree, WorkPool& pool);
 
-// Of each leaf the step from the rows' raw values, before the learning rate. It is made of so many
-// iterations of the leaf method, whose steps are halved until the loss falls where there are
-// several and the parameters say so. A halving uses up an iteration. `l2` is added to the weights.
+// Of each leaf and output (leaf * outputs + output) the step from the rows' raw values, before the
+// learning rate. It is made of so many iterations of Gradient or Newton. Their steps are halved
+// until the loss falls where there are several and the parameters say so. A halving uses up an
+// iteration. `l2` is added to the weights. Exact is one step.
 std::vector<double> LeafValues(const FitParameters& parameters, size_t iterations, double l2,
                                const FitRows& rows, const ObliviousTree& tree,
                                std::span<const double> raw, WorkPool& pool);

@@ -53,6 +53,8 @@ constexpr LossFacts kLossFacts[] = {
      .name = "Expectile",
      .newton_iterations = 5,
      .gradient_iterations = 10},
+    {.type = FitLoss::kMultiClass, .name = "MultiClass", .gradient_iterations = 10},
+    {.type = FitLoss::kMultiClassOneVsAll, .name = "MultiClassOneVsAll", .gradient_iterations = 10},
 };
 
 // A number that a loss is given, and its bounds.
@@ -167,7 +169,11 @@ std::string LossText(const LossSpec& loss) {
 
 bool IsBinary(FitLoss loss) { return loss == FitLoss::kLogloss || loss == FitLoss::kCrossEntropy; }
 
-bool HasClasses(FitLoss loss) { return loss == FitLoss::kLogloss; }
+bool HasClasses(FitLoss loss) { return loss == FitLoss::kLogloss || IsMultiClass(loss); }
+
+bool IsMultiClass(FitLoss loss) {
+  return loss == FitLoss::kMultiClass || loss == FitLoss::kMultiClassOneVsAll;
+}
 
 bool IsQuantileLike(FitLoss loss) { return FactsOf(loss).leaf_method == LeafMethod::kExact; }
 

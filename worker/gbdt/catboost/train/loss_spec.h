@@ -25,6 +25,8 @@ enum class FitLoss : uint8_t {
   kTweedie,
   kHuber,
   kExpectile,
+  kMultiClass,
+  kMultiClassOneVsAll,
 };
 
 enum class LeafMethod : uint8_t {
@@ -64,6 +66,8 @@ std::string LossText(const LossSpec& loss);  // "Quantile:alpha=0.3"
 bool IsBinary(FitLoss loss);
 // Whether labels are classes, whatever their texts are.
 bool HasClasses(FitLoss loss);
+// Whether there is an output for each class.
+bool IsMultiClass(FitLoss loss);
 // Whether it has an Exact leaf, which is a quantile, and no second derivative.
 bool IsQuantileLike(FitLoss loss);
 

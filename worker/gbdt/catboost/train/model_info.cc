@@ -48,6 +48,10 @@ void DescribeModel(const LossSpec& loss, const ClassLabels& classes, CatBoostMod
   } else if (HasClasses(loss.type)) {
     info["class_params"] = ClassesJson(classes);
     model->class_labels = classes.names;
+    if (IsMultiClass(loss.type)) {
+      model->outputs = classes.of_outputs.size();
+      model->class_of_output = classes.of_outputs;
+    }
   }
   model->info = info.dump();
 }

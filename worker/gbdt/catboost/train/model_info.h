@@ -7,8 +7,8 @@
 
 namespace strata {
 
-// Sets the model's loss, its classes and model_info, which holds both as CatBoost's files have
-// them.
+// Sets the model's loss, classes, outputs and model_info, which holds the first two as CatBoost's
+// files have them.
 void DescribeModel(const LossSpec& loss, const ClassLabels& classes, CatBoostModel* model);
 
 }  // namespace strata

@@ -35,6 +35,11 @@ TEST(AutoLearningRate, IsThatOfCatBoost) {
            ChosenRate{FitLoss::kRmse, true, false, 30, 500, 0.036577F},
            ChosenRate{FitLoss::kRmse, false, false, 300, 40, 0.363716F},
            ChosenRate{FitLoss::kRmse, false, false, 30, 500, 0.035409F},
+           ChosenRate{FitLoss::kMultiClass, true, false, 300, 40, 0.360482F},
+           ChosenRate{FitLoss::kMultiClass, true, false, 30, 500, 0.131179F},
+           ChosenRate{FitLoss::kMultiClass, false, false, 300, 500, 0.133668F},
+           ChosenRate{FitLoss::kMultiClass, false, false, 30, 500, 0.118858F},
+           ChosenRate{FitLoss::kMultiClassOneVsAll, false, false, 30, 500, 0.03F},
            ChosenRate{FitLoss::kCrossEntropy, false, false, 30, 10, 0.03F},
            ChosenRate{FitLoss::kMae, false, true, 30, 10, 0.03F},
        }) {

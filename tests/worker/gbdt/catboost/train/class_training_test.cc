@@ -17,7 +17,10 @@ TEST_P(GoldenClassesTest, MakesCatBoostsModel) {
   ExpectSameTraining(GoldenClassTraining(GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenClassesTest, testing::Values("weights", "balanced", "names"),
+INSTANTIATE_TEST_SUITE_P(All, GoldenClassesTest,
+                         testing::Values("weights", "balanced", "names", "multi", "multi_names",
+                                         "multi_steps", "multi_gradient", "multi_count",
+                                         "one_vs_all", "one_vs_all_gradient"),
                          [](const auto& test) { return test.param; });
 
 class ClassTrainingTest : public testing::Test {
@@ -69,6 +72,15 @@ TEST_F(ClassTrainingTest, ClassesAreOrderedAsCatBoostOrdersThem) {
   expect("01", "1", R"(["01","1"])");
 }
 
+// Counted classes are numbers, however they are written.
+TEST_F(ClassTrainingTest, ClassesMayBeCounted) {
+  const std::vector<std::string> words = {"loss_function=MultiClass", "classes_count=4"};
+  ASSERT_TRUE(Train("2\t1\n0.0\t2\n2.0\t3\n", words).ok());
+  EXPECT_EQ(Classes()["classes_count"], 4);
+  EXPECT_EQ(Classes()["class_to_label"].dump(), "[0,2]");
+  EXPECT_EQ(Classes()["class_names"].dump(), "[]");
+}
+
 TEST_F(ClassTrainingTest, WeightsOfClassesAreThoseOfRows) {
   const std::string rows = "a\t1\nb\t2\nb\t1\na\t3\nb\t3\n";
   const auto model = [&](const std::vector<std::string>& words) {
@@ -108,6 +120,20 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
   ExpectError(
       two, {"test_set=test.tsv"},
       "test.tsv:2: column 0: expected a label that is one of the 2 classes (a, b), found 'c'");
+  ExpectError(two, {"classes_count=2"}, "classes_count is for MultiClass and MultiClassOneVsAll");
+  const std::string multi = "loss_function=MultiClass";
+  ExpectError(two, {multi, "class_names=a,b", "classes_count=2"}, "exclude each other");
+  ExpectError(
+      "0\t1\n3\t2\n", {multi, "classes_count=3"},
+      "learn.tsv:2: column 0: expected a label that is one of the 3 classes (0, 1, 2), found '3'");
+  ExpectError("0\t1\n0\t2\n", {multi, "classes_count=3"}, "two or more classes, as MultiClass has");
+  ExpectError(two, {multi, "scale_pos_weight=2"}, "scale_pos_weight is for Logloss");
+  ExpectError(two, {multi, "bootstrap_type=MVS"},
+              "bootstrap_type = MVS is not there yet for Multi");
+  ExpectError(two, {multi, "score_function=NewtonL2"},
+              "which has a second derivative for each class");
+  ExpectError(two, {multi, "eval_metric=AUC", "test_set=test.tsv"},
+              "expected the loss, or Accuracy");
   std::string many;
   for (size_t row = 0; row < 1100; ++row) many += std::to_string(row) + "\t1\n";
   ExpectError(many, {}, "expected a label that is one of up to 1000 classes");

@@ -58,11 +58,18 @@ void ExpectPredictions(SimDisk& disk, const std::string& text, const nlohmann::j
   for (size_t row = 0; row < lines.size(); ++row) {
     ASSERT_TRUE((*file)->ReadRow(lines[row].text, row, &rows, &fields, &id).ok());
   }
-  std::vector<double> raw(lines.size());
+  std::vector<double> raw(lines.size() * model->outputs);
   CatBoostPredictor(*model).Raw(rows, raw);
-  for (size_t row = 0; row < raw.size(); ++row) {
-    EXPECT_NEAR(raw[row], expected[row].get<double>(), 1e-9) << row;
+  std::vector<double> values;  // of several outputs each row is a list
+  for (const nlohmann::json& row : expected) {
+    if (row.is_number()) {
+      values.push_back(row);
+    } else {
+      values.insert(values.end(), row.begin(), row.end());
+    }
   }
+  ASSERT_EQ(raw.size(), values.size());
+  for (size_t i = 0; i < raw.size(); ++i) EXPECT_NEAR(raw[i], values[i], 1e-9) << i;
 }
 
 TEST_P(SharedTrainingTest, MakesCatBoostsModel) {
@@ -120,8 +127,9 @@ INSTANTIATE_TEST_SUITE_P(All, SharedTrainingTest,
                          testing::Values("numeric_rmse", "numeric_rmse_l2score", "numeric_logloss",
                                          "numeric_logloss_gradient", "numeric_logloss_newton10",
                                          "numeric_mae_exact", "numeric_quantile", "numeric_poisson",
-                                         "numeric_tweedie", "nan_max", "onehot", "ctr_simple",
-                                         "ctr_types", "ctr_onehot_mean", "ctr_combinations"),
+                                         "numeric_tweedie", "numeric_multiclass", "numeric_ova",
+                                         "nan_max", "onehot", "ctr_simple", "ctr_types",
+                                         "ctr_onehot_mean", "ctr_combinations", "ctr_multiclass"),
                          [](const auto& test) { return test.param; });
 
 class FitTaskTest : public testing::Test {
