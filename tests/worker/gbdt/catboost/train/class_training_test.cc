@@ -1,10 +1,14 @@
 // Training for losses of classes, held against the models that CatBoost itself trains.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <random>
 
 #include "base/file/text_file.h"
 #include "tests/support/sim_disk.h"
 #include "tests/worker/gbdt/catboost/train/training_case.h"
+#include "worker/tasks/catboost/fit_options.h"
 
 namespace strata {
 namespace {
@@ -45,6 +49,13 @@ class ClassTrainingTest : public testing::Test {
     EXPECT_THAT(status.message(), HasSubstr(message));
   }
 
+  // The model of a training that must go well.
+  std::string Model(const std::string& rows, const std::vector<std::string>& words) {
+    const auto result = Train(rows, words);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return *ReadFile(disk_, "model.json", 1 << 24);
+  }
+
   // The classes of the model that was written.
   nlohmann::json Classes() {
     return nlohmann::json::parse(
@@ -83,16 +94,44 @@ TEST_F(ClassTrainingTest, ClassesMayBeCounted) {
 
 TEST_F(ClassTrainingTest, WeightsOfClassesAreThoseOfRows) {
   const std::string rows = "a\t1\nb\t2\nb\t1\na\t3\nb\t3\n";
-  const auto model = [&](const std::vector<std::string>& words) {
-    const auto result = Train(rows, words);
-    EXPECT_TRUE(result.ok()) << result.status().ToString();
-    return *ReadFile(disk_, "model.json", 1 << 24);
-  };
+  const auto model = [&](const std::vector<std::string>& words) { return Model(rows, words); };
   const std::string weighted = model({"class_weights=1,1.5"});
   EXPECT_NE(weighted, model({}));
   EXPECT_EQ(weighted, model({"scale_pos_weight=1.5"}));
   EXPECT_EQ(model({"class_weights=1.5,1"}), model({"auto_class_weights=Balanced"}));
   EXPECT_EQ(model({"class_weights=1,1"}), model({"auto_class_weights=None"}));
+}
+
+TEST_F(ClassTrainingTest, SeveralClassesHaveBayesianSamples) {
+  Write("params.json", R"({"loss_function": "MultiClass", "random_strength": 0})");
+  const auto sampling = [this](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"learn_set=learn.tsv"};
+    words.insert(words.end(), more.begin(), more.end());
+    return LoadFitOptions(disk_, "params.json", words, "train")->parameters.sampling.type;
+  };
+  EXPECT_EQ(sampling({}), BootstrapType::kBayesian);
+  EXPECT_EQ(sampling({"bootstrap_type=No"}), BootstrapType::kNo);
+  EXPECT_EQ(sampling({"loss_function=Logloss"}), BootstrapType::kMvs);
+}
+
+// Rows enough for several pieces and blocks. Which thread meets a class first is chance.
+TEST_F(ClassTrainingTest, ThreadsDoNotShowInALargeModel) {
+  std::mt19937_64 random(3);
+  std::string rows;
+  for (size_t row = 0; row < 30000; ++row) {
+    const uint64_t a = random() % 1000;
+    const uint64_t b = random() % 1000;
+    rows += fmt::format("class {}\t{}\t{}\n", (a / 250 + b / 400 + random() % 2) % 5, a, b);
+  }
+  std::string first;
+  for (const char* threads : {"thread_count=1", "thread_count=2", "thread_count=5"}) {
+    const auto result = Train(rows, {threads, "loss_function=MultiClass", "iterations=4",
+                                     "auto_class_weights=Balanced", "eval_metric=Accuracy"});
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    if (first.empty()) first = *ReadFile(disk_, "model.json", 1 << 24);
+    EXPECT_EQ(*ReadFile(disk_, "model.json", 1 << 24), first) << threads;
+    EXPECT_GT(result->evaluations[0].metrics[0].value, 0.4);
+  }
 }
 
 TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
