@@ -79,6 +79,18 @@ double MvsThreshold(std::vector<double> numbers, double wanted) {
 
 }  // namespace
 
+// Of all outputs.
+struct BootstrapSampler::RowGradients {
+  std::span<const double> all;  // output * rows + row
+  size_t rows = 0;
+
+  double Square(size_t row) const {
+    double sum = 0;
+    for (size_t at = row; at < all.size(); at += rows) sum += all[at] * all[at];
+    return sum;
+  }
+};
+
 BootstrapSampler::BootstrapSampler(const BootstrapParameters& parameters, uint64_t seed,
                                    size_t rows)
     : p_(parameters),
@@ -86,37 +98,41 @@ BootstrapSampler::BootstrapSampler(const BootstrapParameters& parameters, uint64
       share_(ShareOf(parameters, rows)),
       is_active_(IsActive(parameters, share_)) {}
 
-double BootstrapSampler::MvsReg(std::span<const double> gradients,
-                                std::span<const double> last_leaves, WorkPool& pool) const {
+double BootstrapSampler::MvsReg(const RowGradients& gradients, std::span<const double> last_leaves,
+                                WorkPool& pool) const {
   if (p_.type != BootstrapType::kMvs) return 0;
   if (p_.mvs_reg.has_value()) return *p_.mvs_reg;
-  const auto sum_of = [](std::span<const double> numbers) {
-    return std::accumulate(numbers.begin(), numbers.end(), 0.0,
-                           [](double sum, double number) { return sum + std::abs(number); });
-  };
-  double mean = 0;
+  double sum = 0;
+  double count = 0;
   if (last_leaves.empty()) {
-    std::vector<double> sums((gradients.size() + kMvsBlock - 1) / kMvsBlock);
-    pool.RunPieces(gradients.size(), kMvsBlock, [&](size_t begin, size_t end) {
-      sums[begin / kMvsBlock] = sum_of(gradients.subspan(begin, end - begin));
+    std::vector<double> sums((gradients.rows + kMvsBlock - 1) / kMvsBlock);
+    pool.RunPieces(gradients.rows, kMvsBlock, [&](size_t begin, size_t end) {
+      double& of_piece = sums[begin / kMvsBlock];
+      for (size_t row = begin; row < end; ++row) of_piece += std::sqrt(gradients.Square(row));
     });
-    mean = sum_of(sums) / static_cast<double>(gradients.size());
+    sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+    count = static_cast<double>(gradients.rows);
   } else {
-    mean = sum_of(last_leaves) / static_cast<double>(last_leaves.size());
+    const size_t outputs = gradients.all.size() / gradients.rows;
+    for (size_t leaf = 0; leaf < last_leaves.size(); leaf += outputs) {
+      double square = 0;
+      for (const double value : last_leaves.subspan(leaf, outputs)) square += value * value;
+      sum += std::sqrt(square);
+    }
+    count = static_cast<double>(last_leaves.size() / outputs);
   }
-  return mean * mean;
+  return (sum / count) * (sum / count);
 }
 
 Status BootstrapSampler::Draw(uint64_t tree, uint64_t level, std::span<const double> gradients,
                               std::span<const double> last_leaves, WorkPool& pool,
                               std::span<float> factors) const {
   const uint64_t draw_seed = RowHash(RowHash(Mix64(seed_) ^ kSampleSequence, tree), level);
-  const double mvs_reg = MvsReg(gradients, last_leaves, pool);
+  const RowGradients of_rows = {.all = gradients, .rows = factors.size()};
+  const double mvs_reg = MvsReg(of_rows, last_leaves, pool);
   std::atomic<bool> has_rows = false;
   pool.RunPieces(factors.size(), kMvsBlock, [&](size_t begin, size_t end) {
-    const size_t count = end - begin;
-    if (DrawPiece(draw_seed, gradients.subspan(begin, count), mvs_reg, begin,
-                  factors.subspan(begin, count))) {
+    if (DrawPiece(draw_seed, of_rows, mvs_reg, begin, factors.subspan(begin, end - begin))) {
       has_rows = true;
     }
   });
@@ -125,13 +141,13 @@ Status BootstrapSampler::Draw(uint64_t tree, uint64_t level, std::span<const dou
                              factors.size(), static_cast<float>(share_)));
 }
 
-bool BootstrapSampler::DrawPiece(uint64_t draw_seed, std::span<const double> gradients,
-                                 double mvs_reg, size_t begin, std::span<float> factors) const {
+bool BootstrapSampler::DrawPiece(uint64_t draw_seed, const RowGradients& gradients, double mvs_reg,
+                                 size_t begin, std::span<float> factors) const {
   std::vector<double> sizes;  // of kMvs: of gradients, with the regularisation
   double threshold = 0;
   if (p_.type == BootstrapType::kMvs) {
-    for (const double gradient : gradients) {
-      sizes.push_back(std::sqrt(gradient * gradient + mvs_reg));
+    for (size_t i = 0; i < factors.size(); ++i) {
+      sizes.push_back(std::sqrt(gradients.Square(begin + i) + mvs_reg));
     }
     threshold = MvsThreshold(sizes, share_ * static_cast<double>(sizes.size()));
   }

@@ -42,17 +42,20 @@ class BootstrapSampler {
   bool is_active() const { return is_active_; }
 
   // Writes the factor of each row. Factors depend on the seed, on tree and level, on the row and,
-  // of kMvs, on gradients and leaves. They do not depend on the pool. `gradients` are those of all
-  // rows, times their weights. `last_leaves` are the values of the last tree, with the learning
-  // rate; empty: there is none. kInvalid: no row is left.
+  // of kMvs, on gradients and leaves: of several outputs on their squared sums. They do not depend
+  // on the pool. `gradients` are those of all rows, times their weights: output * rows + row.
+  // `last_leaves` are the values of the last tree, leaf * outputs + output, with the learning rate;
+  // empty: there is none. kInvalid: no row is left.
   Status Draw(uint64_t tree, uint64_t level, std::span<const double> gradients,
               std::span<const double> last_leaves, WorkPool& pool, std::span<float> factors) const;
 
  private:
+  struct RowGradients;
+
   // Writes the factors of rows from begin on, before end. False: all are 0.
-  bool DrawPiece(uint64_t draw_seed, std::span<const double> gradients, double mvs_reg,
-                 size_t begin, std::span<float> factors) const;
-  double MvsReg(std::span<const double> gradients, std::span<const double> last_leaves,
+  bool DrawPiece(uint64_t draw_seed, const RowGradients& gradients, double mvs_reg, size_t begin,
+                 std::span<float> factors) const;
+  double MvsReg(const RowGradients& gradients, std::span<const double> last_leaves,
                 WorkPool& pool) const;
 
   const BootstrapParameters p_;

@@ -176,6 +176,26 @@ TEST(BootstrapSampler, MvsRegularisesByTheLastLeaves) {
   }
 }
 
+// Gradients of several outputs count as one number of their length.
+TEST(BootstrapSampler, MvsGoesByTheLengthOfGradients) {
+  std::vector<double> gradients = Gradients(1000);
+  std::vector<double> lengths(500);
+  for (size_t row = 0; row < 500; ++row) {
+    lengths[row] = std::hypot(gradients[row], gradients[500 + row]);
+  }
+  const auto draw = [](const std::vector<double>& of_rows, const std::vector<double>& last_leaves) {
+    std::vector<float> factors(500);
+    const BootstrapSampler sampler({.type = BootstrapType::kMvs, .subsample = 0.4}, 11, 500);
+    EXPECT_TRUE(sampler.Draw(2, 0, of_rows, last_leaves, *PoolOf(0), factors).ok());
+    return factors;
+  };
+  const auto expect_same = [](const std::vector<float>& found, const std::vector<float>& expected) {
+    for (size_t row = 0; row < 500; ++row) EXPECT_FLOAT_EQ(found[row], expected[row]) << row;
+  };
+  expect_same(draw(gradients, {}), draw(lengths, {}));
+  expect_same(draw(gradients, {0.3, -0.4, 0, 0.1}), draw(lengths, {0.5, 0.1}));
+}
+
 TEST(BootstrapSampler, MvsTakesGradientsOfZero) {
   const BootstrapParameters parameters = {.type = BootstrapType::kMvs, .subsample = 0.4};
   EXPECT_THAT(Draw(parameters, 0, std::vector<double>(500, 0.0)), Each(1));
