@@ -93,12 +93,14 @@ struct PlaceBlock {
   }
 };
 
+// `Good` adds up what rows of a class count: whole numbers, or for means floats, as in CatBoost.
+template <typename Good>
 std::vector<CtrBins> CountsBefore(const CtrKind& kind, const RowKeys& keys, const RowOrder& order) {
   const size_t rows = keys.of_rows.size();
-  const std::vector<float> good = GoodOfClasses(kind);
-  const bool is_mean = kind.type == CtrType::kBinarizedTargetMean;
+  std::vector<Good> good;
+  for (const float of_class : GoodOfClasses(kind)) good.push_back(static_cast<Good>(of_class));
   struct Counts {
-    double good = 0;
+    Good good = 0;
     uint32_t total = 0;
   };
   std::vector<Counts> counts(keys.count);
@@ -113,7 +115,6 @@ std::vector<CtrBins> CountsBefore(const CtrKind& kind, const RowKeys& keys, cons
       block.good[i] = static_cast<float>(before.good);
       block.total[i] = static_cast<float>(before.total);
       before.good += good[kind.classes->of_rows[row]];
-      if (is_mean) before.good = static_cast<float>(before.good);  // CatBoost adds floats up
       ++before.total;
     }
     for (size_t p = 0; p < bins.size(); ++p) {
@@ -127,7 +128,9 @@ std::vector<CtrBins> CountsBefore(const CtrKind& kind, const RowKeys& keys, cons
 }  // namespace
 
 std::vector<CtrBins> OrderedCtrs(const CtrKind& kind, const RowKeys& keys, const RowOrder& order) {
-  return kind.classes == nullptr ? Counters(kind, keys) : CountsBefore(kind, keys, order);
+  if (kind.classes == nullptr) return Counters(kind, keys);
+  return kind.type == CtrType::kBinarizedTargetMean ? CountsBefore<float>(kind, keys, order)
+                                                    : CountsBefore<uint32_t>(kind, keys, order);
 }
 
 CtrTable CountKeys(const CtrKind& kind, const RowKeys& keys) {

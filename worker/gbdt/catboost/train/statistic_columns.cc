@@ -103,10 +103,7 @@ void StatisticColumns::SetKeys(const CtrProjection& projection, Projection* of) 
     return;
   }
   ValueNumbers numbers;
-  of->combined.reserve(learn_.rows());
-  for (const uint64_t key : CombinedKeys(projection, learn_)) {
-    of->combined.push_back(numbers.Of(key));
-  }
+  of->combined = numbers.Of(CombinedKeys(projection, learn_));
   of->keys.assign(numbers.values().begin(), numbers.values().end());
 }
 

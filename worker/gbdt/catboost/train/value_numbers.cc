@@ -3,29 +3,42 @@
 namespace strata {
 
 uint32_t ValueNumbers::Of(uint64_t value) {
-  size_t place = PlaceOf(value);
-  if (places_[place] != kNone) return places_[place];
+  Place* place = &PlaceOf(value);
+  if (place->number != kNone) return place->number;
   if (2 * (values_.size() + 1) > places_.size()) {
     Grow();
-    place = PlaceOf(value);
+    place = &PlaceOf(value);
   }
-  places_[place] = static_cast<uint32_t>(values_.size());
+  *place = {.value = value, .number = static_cast<uint32_t>(values_.size())};
   values_.push_back(value);
-  return places_[place];
+  return place->number;
 }
 
-// Where the value is, or would be.
-size_t ValueNumbers::PlaceOf(uint64_t value) const {
-  size_t at = hash_(value) & (places_.size() - 1);
-  while (places_[at] != kNone && values_[places_[at]] != value)
+std::vector<uint32_t> ValueNumbers::Of(std::span<const uint64_t> values) {
+  constexpr size_t kAhead = 12;  // values whose places are on their way from memory
+  std::vector<uint32_t> numbers;
+  numbers.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i + kAhead < values.size()) {
+      __builtin_prefetch(&places_[FirstPlace(values[i + kAhead])]);
+    }
+    numbers.push_back(Of(values[i]));
+  }
+  return numbers;
+}
+
+ValueNumbers::Place& ValueNumbers::PlaceOf(uint64_t value) {
+  size_t at = FirstPlace(value);
+  while (places_[at].number != kNone && places_[at].value != value) {
     at = (at + 1) & (places_.size() - 1);
-  return at;
+  }
+  return places_[at];
 }
 
 void ValueNumbers::Grow() {
-  places_.assign(2 * places_.size(), kNone);
+  places_.assign(2 * places_.size(), Place{});
   for (size_t i = 0; i < values_.size(); ++i) {
-    places_[PlaceOf(values_[i])] = static_cast<uint32_t>(i);
+    PlaceOf(values_[i]) = {.value = values_[i], .number = static_cast<uint32_t>(i)};
   }
 }
 
