@@ -234,10 +234,12 @@ TEST_F(CategoryTrainingTest, ThreadsDoNotShow) {
 
 TEST_F(CategoryTrainingTest, ParametersChangeTheModel) {
   const std::string before = Train({});
-  for (const char* word : {"random_seed=18", "has_time=true", "permutation_count=2",
-                           "fold_permutation_block=50", "max_ctr_complexity=1", "model_size_reg=5",
-                           "one_hot_max_size=5", "ctr_target_border_count=2", "simple_ctr=Counter",
-                           "combinations_ctr=Counter", "per_feature_ctr=0:Buckets:Prior=0.1"}) {
+  for (const char* word :
+       {"random_seed=18", "has_time=true", "permutation_count=2", "fold_permutation_block=50",
+        "max_ctr_complexity=1", "model_size_reg=5", "one_hot_max_size=5",
+        "ctr_target_border_count=2", "simple_ctr=Counter", "combinations_ctr=Counter",
+        "per_feature_ctr=0:Buckets:Prior=0.1", "ignored_features=1", "feature_weights=0:0.1",
+        "first_feature_use_penalties=0:100", "rsm=0.5", "random_strength=1"}) {
     EXPECT_NE(Train({word}), before) << word;
   }
 }
@@ -249,6 +251,9 @@ TEST_F(CategoryTrainingTest, WrongParametersAreNamed) {
   ExpectError({"per_feature_ctr=x:Borders"}, "per_feature_ctr: expected the place of a feature");
   ExpectError({"per_feature_ctr=2:Borders"},
               "per_feature_ctr: feature 2 is no category: expected the place of one among the 2");
+  ExpectError({"monotone_constraints=1:1"},
+              "monotone_constraints: feature 1 is a category: expected a number");
+  ExpectError({"ignored_features=0:1"}, "learn.tsv: no split is possible");
   ExpectError({"counter_calc_method=Full"}, "counter_calc_method = Full is not there yet");
   ExpectError({"ctr_leaf_count_limit=5"}, "ctr_leaf_count_limit is not there yet");
   Write("params.json", R"({"simple_ctr": ["Borders", 1], "random_strength": 0})");
