@@ -40,6 +40,9 @@ CASES = {
                                       "BinarizedTargetMeanValue:TargetBorderCount=4",
                                       "Counter:CtrBorderCount=40:Prior=1"]),
     "combinations": TIMES | dict(loss_function="Logloss", max_ctr_complexity=3),
+    "rules": TIMES | dict(loss_function="Logloss", max_ctr_complexity=3,
+                          feature_weights={"0": 0.8, "2": 0.5, "3": 2.0},
+                          first_feature_use_penalties={"1": 2.0, "4": 3.0}),
     "permuted": dict(loss_function="Logloss"),
     "permuted_combinations": dict(loss_function="RMSE", max_ctr_complexity=4),
 }

@@ -244,6 +244,9 @@ def main():
     make(columns, "combinations", "binary", loss_function="Logloss", features=mixed, has_time=True,
          depth=5, iterations=5, test=True, max_ctr_complexity=3, one_hot_max_size=3,
          model_size_reg=0.2)
+    make(columns, "category_rules", "binary", loss_function="Logloss", features=mixed, has_time=True,
+         depth=4, test=True, max_ctr_complexity=2, feature_weights={"c1": 0.4, "f3": 1.5},
+         first_feature_use_penalties={"c0": 1.5, "c2": 0.75})
     make_borders()
     make_detectors()
 

@@ -86,18 +86,17 @@ std::optional<ChosenSplit> SplitChoice::Choose(const TreeLevel& level, const Lev
   double best_gain = kLowest;
   for (size_t column = 0; column < candidates.size(); ++column) {
     const Candidate& candidate = candidates[column];
-    double gain = candidate.score;
-    if (gain == kLowest) continue;
+    if (candidate.score == kLowest) continue;
+    double noise = 0;
     if (level.deviation > 0) {
-      gain += level.deviation * Normals(ColumnSeeds(level_seed, column).noise, 0).first;
+      noise = level.deviation * Normals(ColumnSeeds(level_seed, column).noise, 0).first;
     }
-    if (!rules.empty()) {
-      const ColumnRule& rule = rules[column];
-      gain = (gain * rule.factor - rule.penalty - level.score_before) * rule.weight;
-    }
+    const ColumnRule rule = rules.empty() ? ColumnRule() : rules[column];
+    const double score = candidate.score - rule.penalty;
+    const double gain = ((score + noise) * rule.factor - level.score_before) * rule.weight;
     if (!(gain > best_gain)) continue;
     best_gain = gain;
-    best = {.split = {.column = column, .place = candidate.place}, .score = candidate.score};
+    best = {.split = {.column = column, .place = candidate.place}, .score = score * rule.factor};
   }
   return best;
 }

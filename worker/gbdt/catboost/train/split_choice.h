@@ -13,7 +13,7 @@
 
 namespace strata {
 
-// What a column's best split gains: weight * (factor * score - penalty - the score of the level
+// What a column's best split gains: weight * (factor * (score - penalty) - the score of the level
 // before), with noise in the score.
 struct ColumnRule {
   double weight = 1;
@@ -38,7 +38,7 @@ struct TreeLevel {
 
 struct ChosenSplit {
   GrowSplit split;
-  double score = 0;  // without noise and rules
+  double score = 0;  // less the column's penalty, times its factor; without noise
 };
 
 // Immutable; any number of threads.

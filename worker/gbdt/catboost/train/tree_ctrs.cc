@@ -77,16 +77,16 @@ void TreeCtrs::SetFactors(std::span<ColumnRule> rules) const {
 
 std::vector<uint32_t> TreeCtrs::FeaturesOf(size_t column) const {
   const CtrProjection& projection = of_tree_[column - first_column_].projection;
-  std::set<uint32_t> features;
+  std::vector<uint32_t> features;
   for (const uint32_t category : projection.categories) {
-    features.insert(model_.categories[category].flat_index);
+    features.push_back(model_.categories[category].flat_index);
   }
   for (const uint32_t split : projection.splits) {
     const CatBoostSplit& of = model_.splits[split];
-    features.insert(of.kind == SplitKind::kNumber ? model_.numbers[of.of].flat_index
-                                                  : model_.categories[of.of].flat_index);
+    features.push_back(of.kind == SplitKind::kNumber ? model_.numbers[of.of].flat_index
+                                                     : model_.categories[of.of].flat_index);
   }
-  return {features.begin(), features.end()};
+  return features;
 }
 
 }  // namespace strata

@@ -42,7 +42,8 @@ class TreeCtrs {
   // Sets in the rules of all columns of the tree which of these the level tries, and the factors of
   // those that the model does not use yet, by their numbers of keys (model_size_reg).
   void SetFactors(std::span<ColumnRule> rules) const;
-  // The places in the data of the features that one of these columns is made of, none twice.
+  // The places in the data of the features that one of these columns is made of. One is there as
+  // often as splits of it are, for CatBoost multiplies weights that often.
   std::vector<uint32_t> FeaturesOf(size_t column) const;
 
   // The model's split at a place of one of these columns.

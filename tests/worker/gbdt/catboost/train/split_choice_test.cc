@@ -32,7 +32,8 @@ double ShareOf(const LevelScores& scores, const GrowSplit& split, TreeLevel leve
     if (!found || found->split.column != split.column || found->split.place != split.place) {
       continue;
     }
-    EXPECT_EQ(found->score, scores[split.column][split.place]);
+    const ColumnRule rule = rules.empty() ? ColumnRule() : rules[split.column];
+    EXPECT_EQ(found->score, (scores[split.column][split.place] - rule.penalty) * rule.factor);
     taken += 1;
   }
   return taken / static_cast<double>(kLevels);
@@ -88,6 +89,9 @@ TEST(SplitChoice, WeightsMultiplyWhatIsGainedBeyondThePenalty) {
   EXPECT_EQ(ShareOf(scores, {1, 0}, {.score_before = 3}, {{.weight = 1.5}, {}}), 1);
   EXPECT_EQ(ShareOf(scores, {0, 1}, {}, {{}, {.weight = 1, .penalty = 1.5}}), 1);
   EXPECT_EQ(ShareOf(scores, {1, 0}, {}, {{}, {.weight = 2, .penalty = 1.5}}), 1);
+  EXPECT_EQ(ShareOf(scores, {0, 1}, {}, {{}, {.factor = 0.75}}), 1);
+  EXPECT_EQ(ShareOf(scores, {0, 1}, {}, {{.penalty = 2}, {.penalty = 2, .factor = 0.5}}), 1);
+  EXPECT_EQ(ShareOf(scores, {0, 1}, {}, {{}, {.is_tried = false}}), 1);
   // Noise is a part of the gain: 2 * (1 + n) against 2 + m.
   const TreeLevel level = {.deviation = 0.7, .score_before = 3};
   EXPECT_NEAR(ShareOf({{4}, {5}}, {1, 0}, level, {{.weight = 2}, {}}), 0.5, kShareError);

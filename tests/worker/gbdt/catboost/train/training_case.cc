@@ -106,6 +106,7 @@ void ExpectSameCategories(const nlohmann::json& found, const nlohmann::json& exp
 std::vector<std::string> GoldenTrainings() {
   return {"average",
           "best",
+          "category_rules",
           "chosen_rate",
           "combinations",
           "cross_entropy",
