@@ -13,12 +13,13 @@
 #include "base/human_text.h"
 #include "worker/gbdt/catboost/train/class_labels.h"
 #include "worker/gbdt/model/json_at.h"
-#include "worker/tasks/catboost/detector_options.h"
+#include "worker/tasks/catboost/end_options.h"
 #include "worker/tasks/catboost/feature_options.h"
 #include "worker/tasks/catboost/fit_class_options.h"
 #include "worker/tasks/catboost/fit_loss_options.h"
 #include "worker/tasks/catboost/pool_settings.h"
 #include "worker/tasks/catboost/sampling_options.h"
+#include "worker/tasks/catboost/shrink_options.h"
 
 namespace strata {
 namespace {
@@ -568,21 +569,6 @@ class FitReader {
     return is_chosen ? std::optional<double>() : std::optional<double>(kDefaultLearningRate);
   }
 
-  Result<ShrinkParameters> Shrink(bool is_monotone) const {
-    ShrinkParameters p = {.mode = settings_.Text("model_shrink_mode") == "Constant"
-                                      ? ShrinkMode::kConstant
-                                      : ShrinkMode::kDecreasing,
-                          .rate = Rounded("model_shrink_rate")};
-    // CatBoost's own choice.
-    if (is_monotone && !settings_.IsSet("model_shrink_rate")) {
-      p.rate = p.mode == ShrinkMode::kConstant ? 0.01F : 0.2F;
-    }
-    if (p.rate > 0 || !settings_.IsSet("model_shrink_mode")) return p;
-    return Invalid(
-        fmt::format("{}: model_shrink_mode has no effect without model_shrink_rate: remove it",
-                    settings_.Origin("model_shrink_mode")));
-  }
-
   Result<FitParameters> Parameters() const {
     FitParameters p;
     p.iterations = static_cast<size_t>(settings_.Int("iterations"));
@@ -597,7 +583,7 @@ class FitReader {
     STRATA_TRY(SetLossParameters(settings_, &p));
     STRATA_TRY(SetClassParameters(settings_, &p));
     p.backtracking = settings_.Text("leaf_estimation_backtracking") == "AnyImprovement";
-    STRATA_TRY(SetEnd(&p));
+    STRATA_TRY(SetEnd(settings_, &p));
     STRATA_ASSIGN(p.sampling, ReadSampling(settings_, p.loss.type));
     p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
     STRATA_ASSIGN(p.features, ReadFeatureRules(settings_));
@@ -611,7 +597,7 @@ class FitReader {
       return Invalid(fmt::format("{}: monotone_constraints are not there yet for {}: remove it",
                                  settings_.Origin("monotone_constraints"), LossText(p.loss)));
     }
-    STRATA_ASSIGN(p.shrink, Shrink(!p.features.directions.empty()));
+    STRATA_ASSIGN(p.shrink, ReadShrinkage(settings_, !p.features.directions.empty()));
     p.random_strength = Rounded("random_strength");
     p.rsm = Rounded("rsm");
     if (!(p.rsm > 0)) {
@@ -664,21 +650,6 @@ class FitReader {
 
   std::string Where(const char* key) const {
     return fmt::format("{}: {}", settings_.Origin(key), key);
-  }
-
-  Status SetEnd(FitParameters* p) const {
-    const bool has_test = !settings_.Text("test_set").empty();
-    p->use_best_model = has_test && settings_.Bool("use_best_model");
-    p->best_model_min_trees = static_cast<size_t>(settings_.Int("best_model_min_trees"));
-    if (!p->use_best_model && settings_.IsSet("best_model_min_trees")) {
-      return Invalid(fmt::format(
-          "{}: best_model_min_trees has no effect without use_best_model and test_set: remove it",
-          settings_.Origin("best_model_min_trees")));
-    }
-    STRATA_ASSIGN(p->detector, ReadDetector(settings_, has_test));
-    if (has_test || !settings_.IsSet("use_best_model")) return {};
-    return Invalid(fmt::format("{}: use_best_model has no effect without test_set: remove it",
-                               settings_.Origin("use_best_model")));
   }
 
   Settings settings_;

@@ -114,12 +114,12 @@ double BootstrapSampler::MvsReg(const RowGradients& gradients, std::span<const d
     count = static_cast<double>(gradients.rows);
   } else {
     const size_t outputs = gradients.all.size() / gradients.rows;
-    for (size_t leaf = 0; leaf < last_leaves.size(); leaf += outputs) {
+    for (size_t begin = 0; begin < last_leaves.size(); begin += outputs) {
       double square = 0;
-      for (const double value : last_leaves.subspan(leaf, outputs)) square += value * value;
+      for (const double value : last_leaves.subspan(begin, outputs)) square += value * value;
       sum += std::sqrt(square);
+      count += 1;
     }
-    count = static_cast<double>(last_leaves.size() / outputs);
   }
   return (sum / count) * (sum / count);
 }

@@ -1,10 +1,13 @@
-#include "worker/tasks/catboost/detector_options.h"
+#include "worker/tasks/catboost/end_options.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
+
+#include "worker/gbdt/catboost/train/overfitting_detector.h"
 
 namespace strata {
 namespace {
@@ -16,8 +19,7 @@ Status HasNoEffect(const Settings& settings, const char* key, const char* where)
       fmt::format("{}: {} has no effect {}: remove it", settings.Origin(key), key, where));
 }
 
-}  // namespace
-
+// Nothing: no parameter of a detector is given.
 Result<std::optional<DetectorParameters>> ReadDetector(const Settings& settings, bool has_test) {
   const auto is_set = [&settings](const char* key) { return settings.IsSet(key); };
   const auto* const first = std::ranges::find_if(kKeys, is_set);
@@ -47,6 +49,20 @@ Result<std::optional<DetectorParameters>> ReadDetector(const Settings& settings,
       fmt::format("{}: od_type = {} never ends a training without od_pval: expected od_pval above "
                   "0, such as 0.001",
                   settings.Origin(*first), type));
+}
+
+}  // namespace
+
+Status SetEnd(const Settings& settings, FitParameters* parameters) {
+  const bool has_test = !settings.Text("test_set").empty();
+  STRATA_ASSIGN(parameters->detector, ReadDetector(settings, has_test));
+  if (!has_test && settings.IsSet("use_best_model")) {
+    return HasNoEffect(settings, "use_best_model", "without test_set");
+  }
+  parameters->use_best_model = has_test && settings.Bool("use_best_model");
+  parameters->best_model_min_trees = static_cast<size_t>(settings.Int("best_model_min_trees"));
+  if (parameters->use_best_model || !settings.IsSet("best_model_min_trees")) return {};
+  return HasNoEffect(settings, "best_model_min_trees", "without use_best_model and test_set");
 }
 
 }  // namespace strata
