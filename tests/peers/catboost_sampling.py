@@ -32,6 +32,7 @@ CASES = {
     "bayesian": dict(bootstrap_type="Bayesian", bagging_temperature=2, random_strength=0),
     "noise": dict(bootstrap_type="No", random_strength=20),
     "rsm": dict(bootstrap_type="No", random_strength=0, rsm=0.3),
+    "classes": dict(loss_function="MultiClass", bootstrap_type="MVS", subsample=0.4, random_strength=0),
     "levels": dict(bootstrap_type="Bernoulli", subsample=0.1, sampling_frequency="PerTreeLevel"),
 }
 
@@ -56,14 +57,14 @@ def our_loss(worker, params, folder):
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{params}: exit code {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])["metrics"]["test"]["Logloss"]
+    return json.loads(done.stdout.splitlines()[-1])["metrics"]["test"][params["loss_function"]]
 
 
 def their_loss(params, learn, test):
     model = catboost.CatBoost(params | dict(verbose=False, thread_count=1, allow_writing_files=False,
                                             use_best_model=False))
     model.fit(learn, eval_set=test)
-    return model.get_evals_result()["validation"]["Logloss"][-1]
+    return model.get_evals_result()["validation"][params["loss_function"]][-1]
 
 
 def main(arguments):

@@ -214,7 +214,7 @@ constexpr Setting kFitSettings[] = {
              "with a probability by their gradients, and weighs them by its inverse. Bernoulli "
              "keeps each with the same one. Bayesian weighs all by random numbers, and Poisson, "
              "which CatBoost has on GPUs alone, by whole ones. No: no sampling. Without "
-             "it MultiClass and MultiClassOneVsAll have Bayesian; they have no MVS yet.",
+             "it MultiClass and MultiClassOneVsAll have Bayesian.",
      .choices = "MVS|Bernoulli|Bayesian|Poisson|No"},
     {.key = "subsample",
      .type = SettingType::kFloat,

@@ -35,12 +35,6 @@ BootstrapType TypeOf(std::string_view name) {
 Result<BootstrapParameters> ReadSampling(const Settings& settings, FitLoss loss) {
   const bool is_chosen = IsMultiClass(loss) && !settings.IsSet("bootstrap_type");
   const std::string type = is_chosen ? "Bayesian" : settings.Text("bootstrap_type");
-  if (IsMultiClass(loss) && type == "MVS") {
-    return Invalid(
-        fmt::format("{}: bootstrap_type = MVS is not there yet for {}: expected "
-                    "Bayesian, Bernoulli, Poisson or No",
-                    settings.Origin("bootstrap_type"), FitLossName(loss)));
-  }
   for (const OfType& of : kOfTypes) {
     if (!settings.IsSet(of.key) || std::ranges::find(of.types, type) != of.types.end()) continue;
     return Invalid(fmt::format("{}: {} has no effect with bootstrap_type = {}: remove it",

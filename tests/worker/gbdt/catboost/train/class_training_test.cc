@@ -167,8 +167,6 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
       "learn.tsv:2: column 0: expected a label that is one of the 3 classes (0, 1, 2), found '3'");
   ExpectError("0\t1\n0\t2\n", {multi, "classes_count=3"}, "two or more classes, as MultiClass has");
   ExpectError(two, {multi, "scale_pos_weight=2"}, "scale_pos_weight is for Logloss");
-  ExpectError(two, {multi, "bootstrap_type=MVS"},
-              "bootstrap_type = MVS is not there yet for Multi");
   ExpectError(two, {multi, "score_function=NewtonL2"},
               "which has a second derivative for each class");
   ExpectError(two, {multi, "eval_metric=AUC", "test_set=test.tsv"},
