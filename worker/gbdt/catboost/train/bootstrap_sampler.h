@@ -41,11 +41,11 @@ class BootstrapSampler {
   // False: all factors are 1, and nobody needs to draw them.
   bool is_active() const { return is_active_; }
 
-  // Writes the factor of each row. Factors depend on the seed, on tree and level, on the row and,
-  // of kMvs, on gradients and leaves: of several outputs on their squared sums. They do not depend
-  // on the pool. `gradients` are those of all rows, times their weights: output * rows + row.
-  // `last_leaves` are the values of the last tree, leaf * outputs + output, with the learning rate;
-  // empty: there is none. kInvalid: no row is left.
+  // Writes the factor of each row, which does not depend on the pool. It depends on the seed, on
+  // tree and level, and on the row. Those of kMvs also depend on the lengths of gradients and of
+  // leaves as vectors of outputs. `gradients` are those of all rows, times their weights: output *
+  // rows + row. `last_leaves` are the values of the last tree, with the learning rate: leaf *
+  // outputs + output. They are empty where there is none. kInvalid: no row is left.
   Status Draw(uint64_t tree, uint64_t level, std::span<const double> gradients,
               std::span<const double> last_leaves, WorkPool& pool, std::span<float> factors) const;
 

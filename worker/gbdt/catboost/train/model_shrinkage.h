@@ -27,10 +27,10 @@ class ModelShrinkage {
   // kInvalid: less than nothing, or nothing, would remain.
   static Result<ModelShrinkage> Make(const ShrinkParameters& parameters, double learning_rate);
 
-  // What remains of raw values before the next tree is made; 1 where nothing is lost.
+  // What remains of raw values before the next tree is made: 1 where nothing is lost.
   double Next();
-  // Makes of a model, whose trees have the values that were found for them, the one whose raw
-  // values have been shrunk that often. It has no more trees than Next was called.
+  // Multiplies the start value, and the values of each tree, by what the calls of Next after it
+  // have left. The trees have the values that were found for them, and are no more than the calls.
   void Shrink(CatBoostModel* model) const;
 
  private:

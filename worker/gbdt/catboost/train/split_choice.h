@@ -48,9 +48,9 @@ class SplitChoice {
   SplitChoice(uint64_t seed, double rsm, WorkPool& pool) : seed_(seed), rsm_(rsm), pool_(pool) {}
 
   // Each column offers the split whose score plus a normal number is the largest. Another normal
-  // number is added to the score of that one, and the column that then gains most by its rule is
-  // taken; of equal ones the first. `rules` has one for each column, or none for all. Nothing: no
-  // column was drawn, or no score is a number.
+  // number is then added to the score itself. The column that gains most by its rule is taken; of
+  // equal ones the first. `rules` has one for each column, or none for all. Nothing: no column was
+  // drawn, or no score is a number.
   std::optional<ChosenSplit> Choose(const TreeLevel& level, const LevelScores& scores,
                                     std::span<const ColumnRule> rules) const;
 
