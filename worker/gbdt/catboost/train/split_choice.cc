@@ -77,10 +77,11 @@ std::optional<ChosenSplit> SplitChoice::Choose(const TreeLevel& level, const Lev
       RowHash(RowHash(Mix64(seed_) ^ kSplitSequence, level.tree), level.level);
   std::vector<Candidate> candidates(scores.size());
   pool_.Run(scores.size(), [&](size_t column) {
-    const ColumnSeeds seeds(level_seed, column);
     if (!rules.empty() && !rules[column].is_tried) return;
-    if (rsm_ < 1 && RowUniform(seeds.is_drawn, 0) >= rsm_) return;
-    candidates[column] = BestPlace(scores[column], seeds.noise, level.deviation);
+    const size_t drawn = rules.empty() ? column : rules[column].drawn_with.value_or(column);
+    if (rsm_ < 1 && RowUniform(ColumnSeeds(level_seed, drawn).is_drawn, 0) >= rsm_) return;
+    candidates[column] =
+        BestPlace(scores[column], ColumnSeeds(level_seed, column).noise, level.deviation);
   });
   std::optional<ChosenSplit> best;
   double best_gain = kLowest;

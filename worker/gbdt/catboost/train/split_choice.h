@@ -20,6 +20,8 @@ struct ColumnRule {
   double penalty = 0;
   double factor = 1;
   bool is_tried = true;  // false: the level does not look at the column
+  // The column whose draw by rsm is this one's, too; nothing: it has a draw of its own.
+  std::optional<size_t> drawn_with = {};
 };
 
 // The standard deviation of the noise of a tree's scores: strength * sqrt(sum of g^2 / rows) * m /

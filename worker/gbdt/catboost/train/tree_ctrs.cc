@@ -63,11 +63,15 @@ std::vector<GrowColumn> TreeCtrs::NextLevel() {
 void TreeCtrs::SetFactors(std::span<ColumnRule> rules) const {
   size_t most = 1;
   for (const auto& [projection, keys] : tried_) most = std::max(most, keys);
+  size_t first = first_column_;  // column of the projection
   for (size_t i = 0; i < of_tree_.size(); ++i) {
     const CtrProjection& projection = of_tree_[i].projection;
     ColumnRule& rule = rules[first_column_ + i];
     const auto tried = tried_.find(projection);
     rule.is_tried = tried != tried_.end();
+    // As in CatBoost, rsm draws projections.
+    if (i == 0 || of_tree_[i - 1].projection != projection) first = first_column_ + i;
+    rule.drawn_with = first;
     if (!rule.is_tried) continue;
     if (used_.Has(columns_.KindsOf(projection)[of_tree_[i].kind].type, projection)) continue;
     const double share = static_cast<double>(tried->second) / static_cast<double>(most);

@@ -40,7 +40,8 @@ class TreeCtrs {
   // How many of the tree's columns are these.
   size_t columns() const { return of_tree_.size(); }
   // Sets in the rules of all columns of the tree which of these the level tries, and the factors of
-  // those that the model does not use yet, by their numbers of keys (model_size_reg).
+  // those that the model does not use yet, by their numbers of keys (model_size_reg). Columns of
+  // one projection are drawn together.
   void SetFactors(std::span<ColumnRule> rules) const;
   // The places in the data of the features that one of these columns is made of. One is there as
   // often as splits of it are, for CatBoost multiplies weights that often.

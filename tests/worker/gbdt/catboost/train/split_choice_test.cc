@@ -104,6 +104,12 @@ TEST(SplitChoice, LooksAtAShareOfTheColumns) {
   EXPECT_NEAR(ShareOf(scores, {1, 0}, {}, {}, 0.3), 0.3, kShareError);
   EXPECT_NEAR(ShareOf(scores, {2, 0}, {}, {}, 0.3), 0.7 * 0.3, kShareError);
   EXPECT_NEAR(ShareOf(scores, {0, 0}, {}, {}, 0.3), 0.7 * 0.7 * 0.3, kShareError);
+  // The first and the second column have one draw.
+  ColumnRule with_first;
+  with_first.drawn_with = 0;
+  const std::vector<ColumnRule> rules = {{}, with_first, {}};
+  EXPECT_NEAR(ShareOf(scores, {1, 0}, {}, rules, 0.3), 0.3, kShareError);
+  EXPECT_EQ(ShareOf(scores, {0, 0}, {}, rules, 0.3), 0);
 }
 
 TEST(SplitChoice, DependsOnSeedTreeAndLevelAlone) {
