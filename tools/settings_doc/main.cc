@@ -14,6 +14,7 @@
 #include "worker/gbdt/lightgbm/parameter_table.h"
 #include "worker/job/job.h"
 #include "worker/job/tree_settings.h"
+#include "worker/tasks/catboost/fit_settings.h"
 #include "worker/tasks/options.h"
 
 namespace {

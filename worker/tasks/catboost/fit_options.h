@@ -7,7 +7,6 @@
 
 #include "base/file/disk.h"
 #include "base/file/output_file.h"
-#include "base/settings/settings.h"
 #include "strata/status.h"
 #include "worker/gbdt/catboost/pool_file.h"
 #include "worker/gbdt/catboost/train/fit_parameters.h"
@@ -25,15 +24,6 @@ struct FitOptions {
   // What it reads, with the options that name it.
   std::vector<NamedFile> inputs;
 };
-
-const SettingsTable& FitSettingsTable();
-
-// Other names that CatBoost knows parameters by.
-struct FitAlias {
-  std::string_view name;
-  std::string_view key;
-};
-std::span<const FitAlias> FitAliases();
 
 // The parameters of a file, an object of JSON, and over them the words of the command line,
 // key=value each. kInvalid and kCorrupt name file or word, and the key: what is not known, is not
