@@ -4,10 +4,10 @@ usage: catboost_categories.py STRATA_WORKER [SEED]
 
 Each case is trained by both. CatBoost loads the model of strata-worker, and must predict the same
 with it, also for rows of categories that training has not seen. Where rows keep their order, trees
-must be the same as CatBoost's, their leaves within 1e-9, up to the first of splits with equal scores:
-the losses of test rows are then all but the same. Where rows are permuted, these losses must be near
-each other. The seed is another one each run, and printed. Exit code 0: all is so; 1: something is
-not; 77: there is no catboost.
+must be the same as CatBoost's, their leaves within 1e-9, up to the first of splits with equal
+scores: the losses of test rows are then all but the same. Where rows are permuted, these losses
+must be near each other. The seed is another one each run, and printed. Exit code 0: all is so; 1:
+something is not; 77: there is no catboost.
 """
 
 import json
@@ -134,7 +134,8 @@ def check(worker, name, case, rng, folder):
     losses = [loss_of(params, values, labels[LEARN:]) for values in (raw, model.predict(test))]
     has_time = params.get("has_time", False)
     limit = TIE_LIMIT if has_time else LOSS_LIMIT
-    good = apart <= LIMIT and (leaves or not has_time) and abs(losses[0] - losses[1]) <= losses[1] * limit
+    good = apart <= LIMIT and (leaves or not has_time)
+    good &= abs(losses[0] - losses[1]) <= losses[1] * limit
     print(f"{name:22s} {same:2d} of {params['iterations']} trees are the same, loaded {apart:.1e}, "
           f"loss {losses[0]:.5f}, CatBoost's {losses[1]:.5f}{'' if good else '  WRONG'}")
     return good

@@ -11,6 +11,7 @@
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/gbdt/model/json_at.h"
+#include "worker/tasks/catboost/category_options.h"
 #include "worker/tasks/catboost/end_options.h"
 #include "worker/tasks/catboost/feature_options.h"
 #include "worker/tasks/catboost/fit_class_options.h"
@@ -205,44 +206,8 @@ class FitReader {
     p.border_count = static_cast<size_t>(settings_.Int("border_count"));
     const std::string& nan = settings_.Text("nan_mode");
     p.nan_mode = nan == "Min" ? NanMode::kMin : nan == "Max" ? NanMode::kMax : NanMode::kForbidden;
-    STRATA_TRY(SetCategories(&p));
+    STRATA_ASSIGN(p.categories, ReadCategoryParameters(settings_, p.iterations));
     return p;
-  }
-
-  size_t Count(const char* key) const { return static_cast<size_t>(settings_.Int(key)); }
-
-  Status SetCategories(FitParameters* p) const {
-    CategoryParameters& c = p->categories;
-    c.one_hot_max_size = Count("one_hot_max_size");
-    STRATA_TRY(SetCtrs("simple_ctr", &c.simple));
-    STRATA_TRY(SetCtrs("combinations_ctr", &c.combinations));
-    if (const std::string& text = settings_.Text("per_feature_ctr"); !text.empty()) {
-      auto parsed = ParsePerFeatureCtrs(text);
-      if (!parsed.ok()) return parsed.status().Prefixed(Where("per_feature_ctr"));
-      c.per_feature = *std::move(parsed);
-    }
-    c.target_border_count = Count("ctr_target_border_count");
-    c.max_ctr_complexity = settings_.IsSet("max_ctr_complexity") ? Count("max_ctr_complexity")
-                           : p->iterations < 200                 ? 1
-                                                                 : 4;
-    c.model_size_reg = Rounded("model_size_reg");
-    c.has_time = settings_.Bool("has_time");
-    c.permutation_count = Count("permutation_count");
-    if (const size_t block = Count("fold_permutation_block"); block > 0) {
-      c.permutation_block = block;
-    }
-    return {};
-  }
-
-  Status SetCtrs(const char* key, std::vector<CtrDescription>* descriptions) const {
-    auto parsed = ParseCtrDescriptions(settings_.Text(key));
-    if (!parsed.ok()) return parsed.status().Prefixed(Where(key));
-    *descriptions = *std::move(parsed);
-    return {};
-  }
-
-  std::string Where(const char* key) const {
-    return fmt::format("{}: {}", settings_.Origin(key), key);
   }
 
   Settings settings_;
