@@ -9,8 +9,8 @@
 namespace strata {
 
 // Reads bootstrap_type and what goes with it from settings that have those rows. Without it the
-// loss decides, as in CatBoost. kInvalid: a share of no rows, a parameter that has no effect on the
-// type, or a type that the loss does not have.
+// loss decides, as in CatBoost. kInvalid: a share of no rows, or a parameter that has no effect on
+// the type.
 Result<BootstrapParameters> ReadSampling(const Settings& settings, FitLoss loss);
 
 }  // namespace strata
