@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -32,6 +34,9 @@ double Accuracy(const FitRows& rows, std::span<const double> raw, WorkPool& pool
 // The share of pairs of rows, weighted by label and 1 - label, whose first has the larger raw
 // value; of equal ones half.
 double Auc(const FitRows& rows, std::span<const double> raw) {
+  if (std::ranges::any_of(raw, [](double value) { return std::isnan(value); })) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   std::vector<size_t> order(rows.rows());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {}, [raw](size_t row) { return raw[row]; });

@@ -34,7 +34,7 @@ std::string MetricText(const MetricSpec& metric);  // "Quantile:alpha=0.3"
 // CatBoost does not have for the loss.
 Result<MetricSpec> ParseMetric(std::string_view text, FitLoss trained);
 
-// Of the rows' raw values. An AUC of rows of one class is 0.
+// Of the rows' raw values; no number where one of them is none. An AUC of rows of one class is 0.
 double MeasureMetric(const MetricSpec& metric, const FitRows& rows, std::span<const double> raw,
                      WorkPool& pool);
 
