@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/class_labels.h"
 
 namespace strata {
 namespace {
@@ -68,6 +70,15 @@ Status SetNames(const Settings& settings, FitParameters* p) {
     return Invalid(
         fmt::format("{}: class_names is for losses of classes, and {} has none: remove it", origin,
                     FitLossName(p->loss.type)));
+  }
+  if (p->class_names.size() > kFitClassesMax) {
+    return Invalid(fmt::format("{}: class_names: expected up to {} classes, found {}", origin,
+                               kFitClassesMax, p->class_names.size()));
+  }
+  if (const auto wrong = std::ranges::find_if_not(p->class_names, IsUtf8);
+      wrong != p->class_names.end()) {
+    return Invalid(fmt::format("{}: class_names: expected texts in UTF-8, found '{}'", origin,
+                               ShownBytes(*wrong)));
   }
   std::vector<std::string> sorted = p->class_names;
   std::ranges::sort(sorted);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/human_text.h"
+
 namespace strata {
 namespace {
 
@@ -20,7 +22,7 @@ Result<std::vector<float>> BalancedWeights(bool is_root, const LearnRows& rows) 
     return Invalid(
         fmt::format("auto_class_weights: expected weights of the rows of class '{}' that add up to "
                     "1 or more: use class_weights",
-                    rows.classes.names[classes[k]]));
+                    ShownBytes(rows.classes.names[classes[k]])));
   }
   const double most = *std::ranges::max_element(sums);
   std::vector<float> weights;
@@ -52,8 +54,13 @@ Status WeighRows(std::span<const float> of_outputs, LearnRows* rows) {
   if (of_outputs.empty()) return {};
   bool is_any = false;
   for (size_t row = 0; row < rows->rows(); ++row) {
-    rows->weights[row] *= of_outputs[static_cast<size_t>(rows->labels[row])];
-    is_any = is_any || rows->weights[row] > 0;
+    float& weight = rows->weights[row];
+    const float before = weight;
+    weight *= of_outputs[static_cast<size_t>(rows->labels[row])];
+    is_any = is_any || weight > 0;
+    if (std::isfinite(weight)) continue;
+    return Invalid(fmt::format("a row's weight {} times {} of its class is above all floats",
+                               before, of_outputs[static_cast<size_t>(rows->labels[row])]));
   }
   return is_any ? Status() : Invalid("all weights of rows times those of their classes are 0");
 }

@@ -16,7 +16,7 @@ namespace strata {
 Result<std::vector<float>> ClassWeights(const FitParameters& parameters, const LearnRows& learned);
 
 // Multiplies the rows' weights by those of their outputs, which may be empty. kInvalid: all weights
-// are 0 then.
+// are 0 then, or one is not finite.
 Status WeighRows(std::span<const float> of_outputs, LearnRows* rows);
 
 }  // namespace strata

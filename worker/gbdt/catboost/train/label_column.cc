@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/gbdt/catboost/pool_file.h"
 
@@ -77,6 +78,7 @@ Status LabelColumn::ReadClass(std::string_view field, float* label) {
     if (found_.size() == kFitClassesMax) {
       return WrongLabel(fmt::format("one of up to {} classes", kFitClassesMax), field);
     }
+    if (!IsUtf8(field)) return WrongLabel("a text in UTF-8", field);
     at = found_.emplace(field, static_cast<uint32_t>(found_.size())).first;
   }
   *label = static_cast<float>(at->second);

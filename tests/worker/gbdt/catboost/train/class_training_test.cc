@@ -149,6 +149,11 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
               "class_weights: expected 2 weights, one a class, found 3");
   ExpectError(two, {"class_weights=1,-2"}, "expected numbers of 0 or above, found '-2'");
   ExpectError(two, {"class_weights=0,0"}, "learn.tsv: all weights of rows times those of their");
+  Write("large.cd", "0\tLabel\n1\tWeight\n");
+  ExpectError("a\t1e30\t1\nb\t2\t2\n", {"class_weights=1e30,1", "cd=large.cd"},
+              "learn.tsv: a row's weight 1e+30 times 1e+30 of its class is above all floats");
+  ExpectError("a\xff\t1\nb\t2\n", {}, "expected a label that is a text in UTF-8");
+  ExpectError(two, {"class_names=a\xff,b"}, "class_names: expected texts in UTF-8");
   ExpectError(two, {"class_weights=1,2", "scale_pos_weight=2"},
               "class_weights and scale_pos_weight exclude each other");
   ExpectError(two, {"loss_function=RMSE", "class_weights=1,2"},
@@ -174,6 +179,9 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
   std::string many;
   for (size_t row = 0; row < 1100; ++row) many += std::to_string(row) + "\t1\n";
   ExpectError(many, {}, "expected a label that is one of up to 1000 classes");
+  std::string names = "class_names=a";
+  for (size_t name = 0; name < 1000; ++name) names += fmt::format(",{}", name);
+  ExpectError(two, {names}, "class_names: expected up to 1000 classes, found 1001");
   ExpectError("a\t0.1\nb\t2\n", {"auto_class_weights=Balanced", "cd=weights.cd"}, "weights.cd");
   Write("weights.cd", "0\tLabel\n1\tWeight\n");
   ExpectError("a\t0.1\t1\nb\t2\t2\n", {"auto_class_weights=Balanced", "cd=weights.cd"},
