@@ -1,5 +1,6 @@
 #include "worker/gbdt/catboost/train/class_steps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -9,6 +10,8 @@
 
 namespace strata {
 namespace {
+
+constexpr size_t kHessianNumbers = size_t{1} << 22;  // 32 MiB of leaves that are solved at once
 
 // Solves A x = b by Cholesky's decomposition. A is symmetric, with no negative eigenvalue; its part
 // right of the diagonal is read, and overwritten. x takes the place of b. Where A is singular but
@@ -60,13 +63,10 @@ class Steps {
       pool_.Run(steps_.size(), [&](size_t at) { StepAlone(at, is_newton); });
       return std::move(steps_);
     }
-    hessians_.resize(steps_.size() * outputs_);
-    pool_.Run(steps_.size(), [&](size_t at) { SumHessian(at); });
-    pool_.Run(leaves_, [&](size_t leaf) {
-      const size_t size = outputs_ * outputs_;
-      SolvePositive(std::span(hessians_).subspan(leaf * size, size),
-                    std::span(steps_).subspan(leaf * outputs_, outputs_));
-    });
+    const size_t at_once = std::max<size_t>(kHessianNumbers / (outputs_ * outputs_), 1);
+    for (size_t leaf = 0; leaf < leaves_; leaf += at_once) {
+      SolveLeaves(leaf, std::min(at_once, leaves_ - leaf));
+    }
     return std::move(steps_);
   }
 
@@ -92,11 +92,22 @@ class Steps {
     if (divisor + l2_ > 0) steps_[at] = gradient / (divisor + l2_);
   }
 
+  void SolveLeaves(size_t first, size_t count) {
+    const size_t size = outputs_ * outputs_;
+    hessians_.assign(count * size, 0);
+    pool_.Run(count * outputs_, [&](size_t i) {
+      SumHessian(first * outputs_ + i, std::span(hessians_).subspan(i * outputs_, outputs_));
+    });
+    pool_.Run(count, [&](size_t i) {
+      SolvePositive(std::span(hessians_).subspan(i * size, size),
+                    std::span(steps_).subspan((first + i) * outputs_, outputs_));
+    });
+  }
+
   // The sum of gradients of a leaf and output, and the output's line of -H + l2 * I from the
-  // diagonal on.
-  void SumHessian(size_t at) {
+  // diagonal on; it is 0 before.
+  void SumHessian(size_t at, std::span<double> line) {
     const size_t output = at % outputs_;
-    const std::span<double> line = std::span(hessians_).subspan(at * outputs_, outputs_);
     line[output] = l2_;
     for (const uint32_t row : order_.rows(at / outputs_)) {
       const double weighted = rows_.weights[row] * Probability(row, output);
@@ -115,7 +126,7 @@ class Steps {
   const std::vector<double> probabilities_;
   const LeafOrder order_;
   std::vector<double> steps_;
-  std::vector<double> hessians_;  // leaf after leaf, of each -H + l2 * I line by line
+  std::vector<double> hessians_;  // of leaves at once, of each -H + l2 * I line by line
 };
 
 }  // namespace

@@ -150,6 +150,23 @@ TEST(ClassSteps, ThreadsDoNotShow) {
   EXPECT_EQ(ClassSteps(p, 1, made.rows, made.tree, made.raw, *Pool(5)), one);
 }
 
+// With so many outputs, three leaves are solved at once. The numbers of leaves do not matter.
+TEST(ClassSteps, AllLeavesAreSolved) {
+  const std::unique_ptr<WorkPool> pool = Pool(2);
+  constexpr size_t kOutputs = 1025;
+  Case made = MakeCase(8, kOutputs);
+  const FitParameters p = Parameters(FitLoss::kMultiClass, LeafMethod::kNewton);
+  const std::vector<double> steps = ClassSteps(p, 1, made.rows, made.tree, made.raw, *pool);
+  for (uint16_t& leaf : made.tree.leaves) leaf = static_cast<uint16_t>(kLeaves - 1 - leaf);
+  const std::vector<double> turned = ClassSteps(p, 1, made.rows, made.tree, made.raw, *pool);
+  ASSERT_EQ(turned.size(), kLeaves * kOutputs);
+  for (size_t at = 0; at < turned.size(); ++at) {
+    const size_t leaf = kLeaves - 1 - at / kOutputs;
+    ASSERT_EQ(turned[at], steps[leaf * kOutputs + at % kOutputs]) << at;
+  }
+  EXPECT_NE(turned.back(), 0);
+}
+
 TEST(ClassRows, AccuracyTakesTheFirstOfEqualOutputs) {
   FitRows rows;
   rows.labels = {0, 1, 2};
