@@ -61,24 +61,6 @@ Result<FeatureNumbers> ReadNumbers(const Settings& settings, const char* key,
       settings.Origin(key), key, expected, ShownBytes(text)));
 }
 
-// Names, indices, and ranges of them: "3:5-9:age".
-std::vector<std::string> IgnoredFeatures(const std::string& text) {
-  std::vector<std::string> ignored;
-  if (text.empty()) return ignored;
-  for (std::string& part : Parts(text, ':')) {
-    const size_t dash = part.find('-');
-    uint32_t first = 0;
-    uint32_t last = 0;
-    if (dash == part.npos || !ParseWhole(std::string_view(part).substr(0, dash), &first) ||
-        !ParseWhole(std::string_view(part).substr(dash + 1), &last)) {
-      ignored.push_back(std::move(part));
-      continue;
-    }
-    for (uint64_t i = first; i <= last; ++i) ignored.push_back(fmt::format("{}", i));
-  }
-  return ignored;
-}
-
 std::optional<std::string> TextOf(const nlohmann::json& value) {
   if (value.is_structured()) return std::nullopt;
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -119,7 +101,10 @@ Result<FeatureRules> ReadFeatureRules(const Settings& settings) {
                     "remove it",
                     settings.Origin("penalties_coefficient")));
   }
-  rules.ignored = IgnoredFeatures(settings.Text(std::string(kIgnored)));
+  // As in "3:5-9:age".
+  if (const std::string& ignored = settings.Text(kIgnored); !ignored.empty()) {
+    rules.ignored = Parts(ignored, ':');
+  }
   return rules;
 }
 

@@ -3,39 +3,68 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <map>
 #include <optional>
+#include <string_view>
+
+#include "base/human_text.h"
 
 namespace strata {
 namespace {
 
-// Nothing: there is no such feature.
-std::optional<size_t> FindFeature(const std::string& text, const CatBoostModel& model) {
-  for (const CatBoostNumber& number : model.numbers) {
-    if (number.id == text) return number.flat_index;
+// The features that texts name: by names of the column description, or by places in the data.
+class FeatureNames {
+ public:
+  explicit FeatureNames(const CatBoostModel& model) : count_(model.features()) {
+    for (const CatBoostNumber& number : model.numbers) Add(number.id, number.flat_index);
+    for (const CatBoostCategory& category : model.categories) Add(category.id, category.flat_index);
   }
-  for (const CatBoostCategory& category : model.categories) {
-    if (category.id == text) return category.flat_index;
+
+  // Nothing: there is no such feature.
+  std::optional<size_t> Find(std::string_view text) const {
+    if (const auto named = by_name_.find(text); named != by_name_.end()) return named->second;
+    size_t index = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+    const bool is_whole = error == std::errc() && stop == text.data() + text.size();
+    return is_whole && index < count_ ? std::optional(index) : std::nullopt;
   }
-  size_t index = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, index);
-  if (error != std::errc() || stop != end || index >= model.features()) return std::nullopt;
-  return index;
-}
+
+  // The first and the last of a feature, or of a range of indices: "3-5".
+  std::optional<std::pair<size_t, size_t>> FindRange(std::string_view text) const {
+    if (const auto one = Find(text)) return std::pair(*one, *one);
+    const size_t dash = text.find('-');
+    if (dash == text.npos) return std::nullopt;
+    const auto first = Find(text.substr(0, dash));
+    const auto last = Find(text.substr(dash + 1));
+    if (!first || !last || *first > *last) return std::nullopt;
+    return std::pair(*first, *last);
+  }
+
+  Status Missing(const char* key, std::string_view text) const {
+    return Invalid(
+        fmt::format("{}: there is no feature '{}': expected an index from 0 to {}, or a name of "
+                    "the column description",
+                    key, ShownBytes(text), count_ - 1));
+  }
+
+ private:
+  void Add(const std::string& name, size_t feature) {
+    if (!name.empty()) by_name_.emplace(name, feature);
+  }
+
+  const size_t count_;
+  std::map<std::string_view, size_t> by_name_;
+};
 
 }  // namespace
 
 Result<std::vector<double>> ByFeature(const FeatureNumbers& numbers, const char* key, double other,
                                       const CatBoostModel& model) {
   std::vector<double> by_feature(model.features(), other);
+  const FeatureNames names(model);
   for (const auto& [feature, number] : numbers) {
-    const std::optional<size_t> found = FindFeature(feature, model);
-    if (!found.has_value()) {
-      return Invalid(
-          fmt::format("{}: there is no feature '{}': expected an index from 0 to {}, or a name of "
-                      "the column description",
-                      key, feature, model.features() - 1));
-    }
+    const std::optional<size_t> found = names.Find(feature);
+    if (!found.has_value()) return names.Missing(key, feature);
     by_feature[*found] = number;
   }
   return by_feature;
@@ -55,10 +84,13 @@ Result<std::vector<double>> Directions(const FeatureRules& rules, const CatBoost
 Status IgnoreFeatures(const FeatureRules& rules, CatBoostModel* model,
                       std::vector<uint32_t>* with_statistics) {
   if (rules.ignored.empty()) return {};
-  FeatureNumbers numbers;
-  for (const std::string& feature : rules.ignored) numbers.emplace_back(feature, 1);
-  STRATA_ASSIGN(const std::vector<double> is_ignored,
-                ByFeature(numbers, "ignored_features", 0, *model));
+  std::vector<uint8_t> is_ignored(model->features());
+  const FeatureNames names(*model);
+  for (const std::string& text : rules.ignored) {
+    const auto range = names.FindRange(text);
+    if (!range.has_value()) return names.Missing("ignored_features", text);
+    for (size_t f = range->first; f <= range->second; ++f) is_ignored[f] = 1;
+  }
   for (CatBoostNumber& number : model->numbers) {
     if (is_ignored[number.flat_index] == 0) continue;
     number.borders.clear();

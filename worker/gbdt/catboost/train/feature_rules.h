@@ -22,7 +22,8 @@ struct FeatureRules {
   FeatureNumbers first_use_penalties;  // its scores lose until a tree uses it: at least 0
   double penalties_coefficient = 1;    // penalties are multiplied by
   FeatureNumbers directions;           // 1: predictions may not fall with it; -1: not rise; 0: free
-  std::vector<std::string> ignored;    // by index or name: nothing is learned from it
+  // Nothing is learned from them: indices, ranges of indices ("3-5") and names.
+  std::vector<std::string> ignored;
 };
 
 // The numbers by the model's features, in the order of its data, and `other` for those without one.

@@ -384,6 +384,7 @@ TEST_F(FitTaskTest, RulesOfFeaturesHaveTwoForms) {
   const std::string ignored = model(R"(, "ignored_features": [0, "f1", 4])", "");
   EXPECT_NE(ignored, plain);
   EXPECT_EQ(model("", "ignored_features=0-1:f4"), ignored);
+  EXPECT_EQ(model("", "ignored_features=0:1-1:4"), ignored);
 }
 
 TEST_F(FitTaskTest, WrongRulesOfFeaturesAreNamed) {
@@ -403,6 +404,9 @@ TEST_F(FitTaskTest, WrongRulesOfFeaturesAreNamed) {
               "penalties_coefficient has no effect without first_feature_use_penalties");
   ExpectError({"ignored_features=7"}, "ignored_features: there is no feature '7'");
   ExpectError({"ignored_features=0-4"}, "no split is possible");
+  ExpectError({"ignored_features=0-4294967295"}, "there is no feature '0-4294967295'");
+  ExpectError({"ignored_features=2-1"}, "there is no feature '2-1'");
+  ExpectError({"ignored_features=0::1"}, "there is no feature ''");
   ExpectError({"model_shrink_mode=Constant"}, "has no effect without model_shrink_rate");
   ExpectError({"model_shrink_rate=4"},
               "expected a rate that times the learning rate 0.3 is below 1, found 4: lower it");
