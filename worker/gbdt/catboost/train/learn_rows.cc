@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@ namespace strata {
 namespace {
 
 constexpr size_t kPieceRows = 256;  // that one thread reads at a time
+constexpr size_t kRowsMax = std::numeric_limits<uint32_t>::max();
 
 // Columns that are no features.
 struct LearnColumns {
@@ -67,6 +69,10 @@ class Reading {
   Status Add(const TextBlock& block) {
     const std::vector<Line> lines = file_.RowsOf(block);
     const size_t before = rows_.labels.size();
+    if (before + lines.size() > kRowsMax) {
+      return Invalid(fmt::format("{}: expected up to {} rows, found more: learn from fewer",
+                                 block.PlaceOf(lines[0]), kRowsMax));
+    }
     CatBoostRows& rows = rows_.blocks.emplace_back(model_, lines.size());
     rows_.labels.resize(before + lines.size());
     rows_.weights.resize(before + lines.size(), 1);

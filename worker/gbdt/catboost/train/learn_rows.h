@@ -39,7 +39,7 @@ struct LearnReader {
 // The rows that a training learns from. `model`, an empty one, gets a number or a category for each
 // of their features. kInvalid names the file, and the line or column: no label or several, what
 // training does not take into account (groups), labels that do not fit the loss, missing labels,
-// negative weights or a sum of 0, missing values where nan_mode is Forbidden.
+// negative weights or a sum of 0, missing values where nan_mode is Forbidden, 2^32 rows or more.
 Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& options,
                                   CatBoostModel* model);
 
