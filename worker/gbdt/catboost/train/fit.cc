@@ -138,7 +138,9 @@ class Fit {
     tree.weights = LeafWeights(learn_, grown, pool_);
     AddLeafValues(tree.values, grown.leaves, pool_, learn_raw_);
     statistics_.EndTree();
-    if (test_ != nullptr) AddToTest(tree);
+    if (test_ != nullptr) {
+      AddLeafValues(tree.values, statistics_.TestLeaves(tree.splits), pool_, test_raw_);
+    }
     return {};
   }
 
@@ -242,20 +244,6 @@ class Fit {
                                                       : int8_t{0});
     }
     return tree;
-  }
-
-  void AddToTest(const CatBoostTree& tree) {
-    std::vector<SplitBits> bits;
-    for (const uint32_t split : tree.splits) bits.push_back(statistics_.TestBits(split));
-    std::vector<uint16_t> leaves(test_->rows());
-    pool_.RunPieces(leaves.size(), FitPiece(leaves.size()), [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        uint32_t leaf = 0;
-        for (size_t k = 0; k < bits.size(); ++k) leaf |= uint32_t{bits[k].Of(row)} << k;
-        leaves[row] = static_cast<uint16_t>(leaf);
-      }
-    });
-    AddLeafValues(tree.values, leaves, pool_, test_raw_);
   }
 
   bool IsBetter(const FitLosses& losses, const FitLosses& others) const {

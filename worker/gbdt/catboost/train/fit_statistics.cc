@@ -39,7 +39,7 @@ TreeCtrs FitStatistics::StartTree(size_t fold, size_t first_column) {
   return TreeCtrs(p_, categories_.with_statistics, model_, fold, first_column, &columns_, &used_);
 }
 
-SplitBits FitStatistics::LearnBits(size_t fold, uint32_t split) {
+FitStatistics::SplitBits FitStatistics::LearnBits(size_t fold, uint32_t split) {
   const CatBoostSplit& of = model_.splits[split];
   if (of.kind == SplitKind::kCtr) {
     return {.column = columns_.Column(fold, used_.column(of.of)),
@@ -48,7 +48,7 @@ SplitBits FitStatistics::LearnBits(size_t fold, uint32_t split) {
   return {.column = learn_.Column(bins_.split(split).column), .split = bins_.split(split)};
 }
 
-SplitBits FitStatistics::TestBits(uint32_t split) const {
+FitStatistics::SplitBits FitStatistics::TestBits(uint32_t split) const {
   const CatBoostSplit& of = model_.splits[split];
   if (of.kind == SplitKind::kCtr) {
     return {.column = used_.TestColumn(of.of),
@@ -57,18 +57,31 @@ SplitBits FitStatistics::TestBits(uint32_t split) const {
   return {.column = test_->Column(bins_.split(split).column), .split = bins_.split(split)};
 }
 
-std::vector<uint16_t> FitStatistics::Leaves(size_t fold, std::span<const uint32_t> splits) {
-  std::vector<uint16_t> leaves(learn_.rows());
-  for (size_t k = 0; k < splits.size(); ++k) {
-    const SplitBits bits = LearnBits(fold, splits[k]);
-    pool_.RunPieces(leaves.size(), FitPiece(leaves.size()), [&](size_t begin, size_t end) {
+std::vector<uint16_t> FitStatistics::LeavesOf(std::span<const SplitBits> splits,
+                                              size_t rows) const {
+  std::vector<uint16_t> leaves(rows);
+  pool_.RunPieces(rows, FitPiece(rows), [&](size_t begin, size_t end) {
+    for (size_t k = 0; k < splits.size(); ++k) {
+      const auto [column, split] = splits[k];
       for (size_t row = begin; row < end; ++row) {
-        const uint32_t bit = bits.Of(row) ? 1U << k : 0U;
+        const uint32_t bit = split.Of(column[row]) ? 1U << k : 0U;
         leaves[row] = static_cast<uint16_t>(leaves[row] | bit);
       }
-    });
-  }
+    }
+  });
   return leaves;
+}
+
+std::vector<uint16_t> FitStatistics::Leaves(size_t fold, std::span<const uint32_t> splits) {
+  std::vector<SplitBits> bits;
+  for (const uint32_t split : splits) bits.push_back(LearnBits(fold, split));
+  return LeavesOf(bits, learn_.rows());
+}
+
+std::vector<uint16_t> FitStatistics::TestLeaves(std::span<const uint32_t> splits) const {
+  std::vector<SplitBits> bits;
+  for (const uint32_t split : splits) bits.push_back(TestBits(split));
+  return LeavesOf(bits, test_->rows());
 }
 
 bool FitStatistics::HasStatistic(std::span<const uint32_t> splits) const {

@@ -21,14 +21,6 @@
 
 namespace strata {
 
-// A split's bit of each row.
-struct SplitBits {
-  std::span<const uint8_t> column;
-  BinSplit split;
-
-  bool Of(size_t row) const { return split.Of(column[row]); }
-};
-
 // One thread at a time. Of statistics that go by the rows before a row, each fold has its own, for
 // it has an order of its own. A tree's splits are searched in one of the learning folds, and its
 // leaves are estimated in all folds. The values of the last one, the averaging fold, go into the
@@ -50,14 +42,24 @@ class FitStatistics {
   // Frees what no further tree needs.
   void EndTree() { columns_.DropCombinations(); }
 
-  // Of a split of the model, which may be one of a statistic.
-  SplitBits LearnBits(size_t fold, uint32_t split);
-  SplitBits TestBits(uint32_t split) const;
-  // The leaf of each row to learn from in another fold; bit k is that of split k.
+  // The leaf of each row to learn from in a fold; bit k is that of split k of the model, which may
+  // be one of a statistic.
   std::vector<uint16_t> Leaves(size_t fold, std::span<const uint32_t> splits);
+  // The same of each test row, by the model's tables.
+  std::vector<uint16_t> TestLeaves(std::span<const uint32_t> splits) const;
   bool HasStatistic(std::span<const uint32_t> splits) const;
 
  private:
+  // A split's bit of each row.
+  struct SplitBits {
+    std::span<const uint8_t> column;
+    BinSplit split;
+  };
+
+  SplitBits LearnBits(size_t fold, uint32_t split);
+  SplitBits TestBits(uint32_t split) const;
+  std::vector<uint16_t> LeavesOf(std::span<const SplitBits> splits, size_t rows) const;
+
   const CategoryParameters& p_;
   const CategoryFeatures& categories_;
   const SplitBins& bins_;
