@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "kernels/core/math.h"
 #include "kernels/tree/gradient/fixed_point.h"
+#include "worker/gbdt/catboost/train/row_sums.h"
 
 namespace strata {
 namespace {
@@ -105,12 +106,8 @@ double BootstrapSampler::MvsReg(const RowGradients& gradients, std::span<const d
   double sum = 0;
   double count = 0;
   if (last_leaves.empty()) {
-    std::vector<double> sums((gradients.rows + kMvsBlock - 1) / kMvsBlock);
-    pool.RunPieces(gradients.rows, kMvsBlock, [&](size_t begin, size_t end) {
-      double& of_piece = sums[begin / kMvsBlock];
-      for (size_t row = begin; row < end; ++row) of_piece += std::sqrt(gradients.Square(row));
-    });
-    sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+    sum =
+        SumRows(gradients.rows, pool, [&](size_t row) { return std::sqrt(gradients.Square(row)); });
     count = static_cast<double>(gradients.rows);
   } else {
     const size_t outputs = gradients.all.size() / gradients.rows;

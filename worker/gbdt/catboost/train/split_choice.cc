@@ -8,7 +8,7 @@
 #include "kernels/core/initializer.h"
 #include "kernels/core/math.h"
 #include "kernels/tree/gradient/fixed_point.h"
-#include "worker/gbdt/catboost/train/fit_rows.h"
+#include "worker/gbdt/catboost/train/row_sums.h"
 
 namespace strata {
 namespace {
@@ -58,15 +58,8 @@ Candidate BestPlace(std::span<const double> scores, uint64_t noise_seed, double 
 double NoiseDeviation(double strength, std::span<const double> gradients, size_t rows,
                       double model_length, WorkPool& pool) {
   if (strength == 0) return 0;
-  const size_t piece = FitPiece(gradients.size());
-  std::vector<double> squares((gradients.size() + piece - 1) / piece);
-  pool.RunPieces(gradients.size(), piece, [&](size_t begin, size_t end) {
-    double of_piece = 0;
-    for (size_t i = begin; i < end; ++i) of_piece += gradients[i] * gradients[i];
-    squares[begin / piece] = of_piece;
-  });
-  double sum = 0;
-  for (const double of_piece : squares) sum += of_piece;
+  const double sum =
+      SumRows(gradients.size(), pool, [&](size_t i) { return gradients[i] * gradients[i]; });
   const auto count = static_cast<double>(rows);
   return strength * std::sqrt(sum / count) * math::Sigmoid(math::Log(count) - model_length);
 }
