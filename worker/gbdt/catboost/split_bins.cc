@@ -8,7 +8,6 @@
 #include "worker/gbdt/catboost/ctr_value.h"
 
 namespace strata {
-namespace {}  // namespace
 
 SplitBins::SplitBins(const CatBoostModel& model) {
   AddNumbers(model);

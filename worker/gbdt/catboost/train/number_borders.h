@@ -10,9 +10,9 @@
 
 namespace strata {
 
-// Fills borders and treatment of missing values of each number. One of the
-// borders parts missing values from the others: the lowest float, or with NanMode::kMax the
-// largest. The borders do not depend on the threads.
+// Fills borders and treatment of missing values of each number. One of the borders parts missing
+// values from the others: the lowest float, or with NanMode::kMax the largest. The borders do not
+// depend on the threads.
 void SetBorders(const FitParameters& parameters, const LearnRows& rows, WorkPool& pool,
                 CatBoostModel* model);
 

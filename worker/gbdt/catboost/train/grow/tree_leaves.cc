@@ -7,7 +7,7 @@
 namespace strata {
 namespace {
 
-// Moves rows that go to the right behind the others, both in their order; returns how many stay.
+// Moves rows that go to the right after the others, both in their order; returns how many stay.
 // `right` has room for all. There is no branch, as nobody could foresee it.
 template <typename GoesRight>
 size_t PartRows(std::span<ListedRow> rows, ListedRow* right, const GoesRight& goes_right) {
