@@ -9,20 +9,15 @@
 
 #include "worker/gbdt/catboost/split_bins.h"
 #include "worker/gbdt/catboost/train/auto_learning_rate.h"
-#include "worker/gbdt/catboost/train/bootstrap_sampler.h"
-#include "worker/gbdt/catboost/train/feature_rules.h"
 #include "worker/gbdt/catboost/train/fit_metric.h"
 #include "worker/gbdt/catboost/train/fit_statistics.h"
-#include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/model_info.h"
 #include "worker/gbdt/catboost/train/model_shrinkage.h"
 #include "worker/gbdt/catboost/train/oblivious_tree.h"
 #include "worker/gbdt/catboost/train/overfitting_detector.h"
-#include "worker/gbdt/catboost/train/split_choice.h"
 #include "worker/gbdt/catboost/train/start_value.h"
-#include "worker/gbdt/catboost/train/tree_columns.h"
-#include "worker/gbdt/catboost/train/tree_ctrs.h"
+#include "worker/gbdt/catboost/train/tree_search.h"
 
 namespace strata {
 namespace {
@@ -51,15 +46,8 @@ class Fit {
             static_cast<double>(learn.rows())),
         leaf_iterations_(LeafIterations(parameters, model->features())),
         learning_rate_(p_.learning_rate.value_or(AutoLearningRate(p_, learn.rows()))),
-        sampler_(p_.sampling, p_.random_seed, learn.rows()),
-        choice_(p_.random_seed, p_.rsm, pool),
-        columns_(FeatureColumns(*model, learn)),
         statistics_(parameters, categories, bins_, learn, test, pool, model),
-        grower_({.is_cosine =
-                     p_.score == ScoreFunction::kCosine || p_.score == ScoreFunction::kNewtonCosine,
-                 .l2 = l2_,
-                 .levels_max = p_.depth},
-                pool) {
+        search_(parameters, learn, l2_, learning_rate_, *model, &statistics_, pool) {
     if (p_.detector.has_value()) detector_.emplace(*p_.detector);
   }
 
@@ -96,12 +84,7 @@ class Fit {
 
  private:
   Status Begin() {
-    STRATA_ASSIGN(const std::vector<double> directions, Directions(p_.features, model_));
-    for (size_t column = 0; column < columns_.columns.size(); ++column) {
-      columns_.columns[column].direction =
-          static_cast<int8_t>(directions[columns_.features[column]]);
-    }
-    STRATA_ASSIGN(rules_, ColumnRules::Make(p_.features, model_));
+    STRATA_TRY(search_.Begin());
     STRATA_ASSIGN(shrinkage_, ModelShrinkage::Make(p_.shrink, learning_rate_));
     const double start = StartValue(p_, learn_);
     if (!std::isfinite(start)) {
@@ -114,16 +97,13 @@ class Fit {
     learn_raw_.assign(learn_.rows() * model_.outputs, start);
     fold_raws_.assign(statistics_.averaging_fold(), learn_raw_);
     if (test_ != nullptr) test_raw_.assign(test_->rows() * model_.outputs, start);
-    gradients_.resize(learn_raw_.size());
-    weights_.resize(learn_.rows());
     return {};
   }
 
   Status AddTree() {
     const size_t fold = statistics_.DrawFold();
     ShrinkRaw(shrinkage_->Next());
-    DeriveRows(p_, learn_, RawOf(fold), pool_, gradients_, weights_);
-    STRATA_ASSIGN(ObliviousTree grown, Grow(fold));
+    STRATA_ASSIGN(ObliviousTree grown, search_.Grow(fold, RawOf(fold)));
     // A row is in the same leaf in all folds, unless the tree splits by what goes by their orders.
     const bool moves = statistics_.folds() > 1 && statistics_.HasStatistic(grown.splits);
     for (size_t other = 0; other < fold_raws_.size(); ++other) {
@@ -163,89 +143,6 @@ class Fit {
     return values;
   }
 
-  // What splits are searched with; leaves go by all rows.
-  struct SplitRows {
-    std::span<const double> gradients;
-    std::span<const double> weights;
-  };
-
-  Result<SplitRows> SampleRows(size_t level) {
-    if (!sampler_.is_active()) return SplitRows{gradients_, weights_};
-    const bool is_first = model_.trees.empty();
-    factors_.resize(learn_.rows());
-    STRATA_TRY(sampler_.Draw(model_.trees.size(), level, gradients_,
-                             is_first ? std::span<const double>() : model_.trees.back().values,
-                             pool_, factors_));
-    sampled_gradients_.resize(gradients_.size());
-    sampled_weights_.resize(weights_.size());
-    pool_.RunPieces(learn_.rows(), FitPiece(learn_.rows()), [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        for (size_t k = 0; k < model_.outputs; ++k) {
-          const size_t at = k * learn_.rows() + row;
-          sampled_gradients_[at] = gradients_[at] * factors_[row];
-        }
-        sampled_weights_[row] = weights_[row] * factors_[row];
-      }
-    });
-    return SplitRows{sampled_gradients_, sampled_weights_};
-  }
-
-  bool IsFixed(size_t column) const { return column < columns_.columns.size(); }
-
-  std::vector<uint32_t> FeaturesOf(size_t column, const TreeCtrs& ctrs) const {
-    if (IsFixed(column)) return {columns_.features[column]};
-    return ctrs.FeaturesOf(column);
-  }
-
-  uint32_t ModelSplit(const GrowSplit& split, TreeCtrs* ctrs) const {
-    return IsFixed(split.column) ? columns_.ModelSplit(split) : ctrs->ModelSplit(split);
-  }
-
-  // One for each column of the tree.
-  std::vector<ColumnRule> LevelRules(const TreeCtrs& ctrs) const {
-    std::vector<ColumnRule> rules(columns_.columns.size() + ctrs.columns());
-    for (size_t column = 0; column < rules.size(); ++column) {
-      rules[column] = rules_->Of(FeaturesOf(column, ctrs));
-    }
-    ctrs.SetFactors(rules);
-    return rules;
-  }
-
-  Result<ObliviousTree> Grow(size_t fold) {
-    const size_t trees = model_.trees.size();
-    TreeLevel level;
-    level.tree = trees;
-    level.deviation = NoiseDeviation(p_.random_strength, gradients_, learn_.rows(),
-                                     learning_rate_ * static_cast<double>(trees), pool_);
-    STRATA_ASSIGN(const SplitRows rows, SampleRows(0));
-    grower_.Begin(rows.gradients, rows.weights);
-    grower_.AddFixedColumns(columns_.columns);
-    TreeCtrs ctrs = statistics_.StartTree(fold, columns_.columns.size());
-    ObliviousTree tree;
-    for (; grower_.levels() < p_.depth; ++level.level) {
-      if (level.level > 0 && p_.sampling.is_per_level) {
-        STRATA_ASSIGN(const SplitRows of_level, SampleRows(level.level));
-        grower_.SetGradients(of_level.gradients, of_level.weights);
-      }
-      grower_.AddColumns(ctrs.NextLevel());
-      const auto best = choice_.Choose(level, grower_.Score(), LevelRules(ctrs));
-      if (!best.has_value()) break;
-      rules_->Use(FeaturesOf(best->split.column, ctrs));
-      ctrs.AddSplit(ModelSplit(best->split, &ctrs));
-      if (rules_->is_active()) level.score_before = best->score;
-      if (!grower_.Split(best->split)) break;
-    }
-    GrownObliviousTree grown = grower_.Take();
-    tree.leaves = std::move(grown.leaves);
-    for (const GrowSplit& split : grown.splits) {
-      tree.splits.push_back(ModelSplit(split, &ctrs));
-      if (p_.features.directions.empty()) continue;
-      tree.directions.push_back(IsFixed(split.column) ? columns_.columns[split.column].direction
-                                                      : int8_t{0});
-    }
-    return tree;
-  }
-
   bool IsBetter(const FitLosses& losses, const FitLosses& others) const {
     const MetricSpec& metric = metrics_.front();
     return metric.AsLoss(losses.test.front()) < metric.AsLoss(others.test.front());
@@ -279,23 +176,13 @@ class Fit {
   const double l2_;
   const size_t leaf_iterations_;
   const double learning_rate_;
-  const BootstrapSampler sampler_;
-  const SplitChoice choice_;
-  TreeColumns columns_;
   FitStatistics statistics_;
-  ObliviousGrower grower_;
+  TreeSearch search_;
   std::optional<OverfittingDetector> detector_;
-  std::optional<ColumnRules> rules_;
   std::optional<ModelShrinkage> shrinkage_;
   std::vector<std::vector<double>> fold_raws_;  // of the learning folds, where they are others
   std::vector<double> learn_raw_;               // of the averaging fold, and the model
   std::vector<double> test_raw_;
-  std::vector<double> gradients_;
-  std::vector<double> weights_;
-  // Of a sample: the factors of rows, and what they make of gradients and weights.
-  std::vector<float> factors_;
-  std::vector<double> sampled_gradients_;
-  std::vector<double> sampled_weights_;
 };
 
 }  // namespace

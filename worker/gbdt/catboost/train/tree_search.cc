@@ -1,0 +1,120 @@
+#include "worker/gbdt/catboost/train/tree_search.h"
+
+#include <utility>
+
+#include "worker/gbdt/catboost/train/leaf_values.h"
+
+namespace strata {
+
+TreeSearch::TreeSearch(const FitParameters& parameters, const FitRows& learn, double l2,
+                       double learning_rate, const CatBoostModel& model, FitStatistics* statistics,
+                       WorkPool& pool)
+    : p_(parameters),
+      learn_(learn),
+      learning_rate_(learning_rate),
+      model_(model),
+      statistics_(*statistics),
+      pool_(pool),
+      sampler_(p_.sampling, p_.random_seed, learn.rows()),
+      choice_(p_.random_seed, p_.rsm, pool),
+      columns_(FeatureColumns(model, learn)),
+      grower_({.is_cosine =
+                   p_.score == ScoreFunction::kCosine || p_.score == ScoreFunction::kNewtonCosine,
+               .l2 = l2,
+               .levels_max = p_.depth},
+              pool),
+      weights_(learn.rows()) {}
+
+Status TreeSearch::Begin() {
+  STRATA_ASSIGN(const std::vector<double> directions, Directions(p_.features, model_));
+  for (size_t column = 0; column < columns_.columns.size(); ++column) {
+    columns_.columns[column].direction = static_cast<int8_t>(directions[columns_.features[column]]);
+  }
+  STRATA_ASSIGN(rules_, ColumnRules::Make(p_.features, model_));
+  return {};
+}
+
+Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw) {
+  gradients_.resize(raw.size());
+  DeriveRows(p_, learn_, raw, pool_, gradients_, weights_);
+  const size_t trees = model_.trees.size();
+  TreeLevel level;
+  level.tree = trees;
+  level.deviation = NoiseDeviation(p_.random_strength, gradients_, learn_.rows(),
+                                   learning_rate_ * static_cast<double>(trees), pool_);
+  STRATA_ASSIGN(const SplitRows rows, SampleRows(0));
+  grower_.Begin(rows.gradients, rows.weights);
+  grower_.AddFixedColumns(columns_.columns);
+  TreeCtrs ctrs = statistics_.StartTree(fold, columns_.columns.size());
+  for (; grower_.levels() < p_.depth; ++level.level) {
+    if (level.level > 0 && p_.sampling.is_per_level) {
+      STRATA_ASSIGN(const SplitRows of_level, SampleRows(level.level));
+      grower_.SetGradients(of_level.gradients, of_level.weights);
+    }
+    grower_.AddColumns(ctrs.NextLevel());
+    const auto best = choice_.Choose(level, grower_.Score(), LevelRules(ctrs));
+    if (!best.has_value()) break;
+    rules_->Use(FeaturesOf(best->split.column, ctrs));
+    ctrs.AddSplit(ModelSplit(best->split, &ctrs));
+    if (rules_->is_active()) level.score_before = best->score;
+    if (!grower_.Split(best->split)) break;
+  }
+  return Finish(&ctrs);
+}
+
+ObliviousTree TreeSearch::Finish(TreeCtrs* ctrs) {
+  GrownObliviousTree grown = grower_.Take();
+  ObliviousTree tree;
+  tree.leaves = std::move(grown.leaves);
+  for (const GrowSplit& split : grown.splits) {
+    tree.splits.push_back(ModelSplit(split, ctrs));
+    if (p_.features.directions.empty()) continue;
+    tree.directions.push_back(IsFixed(split.column) ? columns_.columns[split.column].direction
+                                                    : int8_t{0});
+  }
+  return tree;
+}
+
+Result<TreeSearch::SplitRows> TreeSearch::SampleRows(size_t level) {
+  if (!sampler_.is_active()) return SplitRows{gradients_, weights_};
+  const size_t count = learn_.rows();
+  factors_.resize(count);
+  STRATA_TRY(
+      sampler_.Draw(model_.trees.size(), level, gradients_,
+                    model_.trees.empty() ? std::span<const double>() : model_.trees.back().values,
+                    pool_, factors_));
+  sampled_gradients_.resize(gradients_.size());
+  sampled_weights_.resize(count);
+  pool_.RunPieces(count, FitPiece(count), [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      for (size_t at = row; at < gradients_.size(); at += count) {
+        sampled_gradients_[at] = gradients_[at] * factors_[row];
+      }
+      sampled_weights_[row] = weights_[row] * factors_[row];
+    }
+  });
+  return SplitRows{sampled_gradients_, sampled_weights_};
+}
+
+std::vector<uint32_t> TreeSearch::FeaturesOf(size_t column, const TreeCtrs& ctrs) const {
+  if (IsFixed(column)) return {columns_.features[column]};
+  return ctrs.FeaturesOf(column);
+}
+
+uint32_t TreeSearch::ModelSplit(const GrowSplit& split, TreeCtrs* ctrs) const {
+  return IsFixed(split.column) ? columns_.ModelSplit(split) : ctrs->ModelSplit(split);
+}
+
+// One for each column of the tree.
+std::vector<ColumnRule> TreeSearch::LevelRules(const TreeCtrs& ctrs) const {
+  std::vector<ColumnRule> rules(columns_.columns.size() + ctrs.columns());
+  if (rules_->is_active()) {
+    for (size_t column = 0; column < rules.size(); ++column) {
+      rules[column] = rules_->Of(FeaturesOf(column, ctrs));
+    }
+  }
+  ctrs.SetFactors(rules);
+  return rules;
+}
+
+}  // namespace strata

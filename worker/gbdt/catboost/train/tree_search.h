@@ -1,0 +1,75 @@
+// TreeSearch: which splits the trees of a training take, one level after another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/thread/work_pool.h"
+#include "strata/status.h"
+#include "worker/gbdt/catboost/catboost_model.h"
+#include "worker/gbdt/catboost/train/bootstrap_sampler.h"
+#include "worker/gbdt/catboost/train/feature_rules.h"
+#include "worker/gbdt/catboost/train/fit_parameters.h"
+#include "worker/gbdt/catboost/train/fit_rows.h"
+#include "worker/gbdt/catboost/train/fit_statistics.h"
+#include "worker/gbdt/catboost/train/grow/grow_column.h"
+#include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
+#include "worker/gbdt/catboost/train/oblivious_tree.h"
+#include "worker/gbdt/catboost/train/split_choice.h"
+#include "worker/gbdt/catboost/train/tree_columns.h"
+#include "worker/gbdt/catboost/train/tree_ctrs.h"
+
+namespace strata {
+
+// One thread at a time. Trees have the same bits for any number of threads of the pool.
+class TreeSearch {
+ public:
+  // All outlive it. `l2` is added to the weights of leaves. The model's trees are those before the
+  // one that is searched for.
+  TreeSearch(const FitParameters& parameters, const FitRows& learn, double l2, double learning_rate,
+             const CatBoostModel& model, FitStatistics* statistics, WorkPool& pool);
+
+  // Reads the rules of features, before the first tree. kInvalid: they name one that is not there.
+  Status Begin();
+  // The next tree, by the statistics of a fold and the rows' raw values there (output * rows +
+  // row). kInvalid: a sample without rows.
+  Result<ObliviousTree> Grow(size_t fold, std::span<const double> raw);
+
+ private:
+  // What splits are searched with; leaves go by all rows.
+  struct SplitRows {
+    std::span<const double> gradients;
+    std::span<const double> weights;
+  };
+
+  Result<SplitRows> SampleRows(size_t level);
+  // The columns of features come first, then those of the tree's statistics.
+  bool IsFixed(size_t column) const { return column < columns_.columns.size(); }
+  std::vector<uint32_t> FeaturesOf(size_t column, const TreeCtrs& ctrs) const;
+  uint32_t ModelSplit(const GrowSplit& split, TreeCtrs* ctrs) const;
+  std::vector<ColumnRule> LevelRules(const TreeCtrs& ctrs) const;
+  ObliviousTree Finish(TreeCtrs* ctrs);
+
+  const FitParameters& p_;
+  const FitRows& learn_;
+  const double learning_rate_;
+  const CatBoostModel& model_;
+  FitStatistics& statistics_;
+  WorkPool& pool_;
+  const BootstrapSampler sampler_;
+  const SplitChoice choice_;
+  TreeColumns columns_;
+  std::optional<ColumnRules> rules_;
+  ObliviousGrower grower_;
+  std::vector<double> gradients_;
+  std::vector<double> weights_;
+  // Of a sample: the factors of rows, and what they make of gradients and weights.
+  std::vector<float> factors_;
+  std::vector<double> sampled_gradients_;
+  std::vector<double> sampled_weights_;
+};
+
+}  // namespace strata
