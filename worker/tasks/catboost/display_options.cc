@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <cstdint>
 #include <string>
 
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/whole_number.h"
 
 namespace strata {
 namespace {
@@ -14,8 +15,7 @@ namespace {
 int64_t VerboseNumber(const std::string& text) {
   if (text == "true" || text == "false") return text == "true" ? 1 : 0;
   int64_t number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+  return ReadWholeNumber(text, &number) ? number : -1;
 }
 
 }  // namespace

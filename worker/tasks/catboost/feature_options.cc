@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ranges>
 #include <vector>
 
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/whole_number.h"
 
 namespace strata {
 namespace {
@@ -27,12 +27,6 @@ std::vector<std::string> Parts(std::string_view text, char delimiter) {
   return parts;
 }
 
-template <typename Number>
-bool ParseWhole(std::string_view text, Number* number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 // "(1,0,-1)" has a number for each feature, "0:1,age:-1" names some.
 bool ParseNumbers(std::string_view text, FeatureNumbers* numbers) {
   const bool is_list = text.size() > 1 && text.front() == '(' && text.back() == ')';
@@ -42,7 +36,8 @@ bool ParseNumbers(std::string_view text, FeatureNumbers* numbers) {
     if (!is_list && (colon == part.npos || colon == 0)) return false;
     std::string feature = is_list ? fmt::format("{}", numbers->size()) : part.substr(0, colon);
     double number = 0;
-    if (!ParseWhole(std::string_view(part).substr(is_list ? 0 : colon + 1), &number)) return false;
+    if (!ReadWholeNumber(std::string_view(part).substr(is_list ? 0 : colon + 1), &number))
+      return false;
     numbers->emplace_back(std::move(feature), static_cast<float>(number));
   }
   return true;

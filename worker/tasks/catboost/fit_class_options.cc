@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "base/file/text_file.h"
 #include "base/human_text.h"
 #include "worker/gbdt/catboost/train/class_labels.h"
+#include "worker/gbdt/catboost/train/whole_number.h"
 
 namespace strata {
 namespace {
@@ -35,11 +35,7 @@ Result<std::string_view> OneWeighting(const Settings& settings, FitLoss loss) {
 Status ReadClassWeights(const Settings& settings, std::vector<float>* weights) {
   for (const std::string& text : settings.TextList("class_weights")) {
     float& weight = weights->emplace_back();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
-    if (error == std::errc() && end == text.data() + text.size() && weight >= 0 &&
-        std::isfinite(weight)) {
-      continue;
-    }
+    if (ReadWholeNumber(text, &weight) && weight >= 0 && std::isfinite(weight)) continue;
     return Invalid(fmt::format("{}: class_weights: expected numbers of 0 or above, found '{}'",
                                settings.Origin("class_weights"), ShownBytes(text)));
   }

@@ -198,11 +198,7 @@ class FitReader {
       return Invalid(fmt::format("{}: rsm: expected a probability above 0, found {}",
                                  settings_.Origin("rsm"), settings_.Float("rsm")));
     }
-    const std::string& borders = settings_.Text("feature_border_type");
-    p.border_type = borders == "GreedyLogSum" ? BorderType::kGreedyLogSum
-                    : borders == "Median"     ? BorderType::kMedian
-                    : borders == "Uniform"    ? BorderType::kUniform
-                                              : BorderType::kUniformAndQuantiles;
+    p.border_type = *FindBorderType(settings_.Text("feature_border_type"));  // one of the choices
     p.border_count = static_cast<size_t>(settings_.Int("border_count"));
     const std::string& nan = settings_.Text("nan_mode");
     p.nan_mode = nan == "Min" ? NanMode::kMin : nan == "Max" ? NanMode::kMax : NanMode::kForbidden;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "worker/gbdt/catboost/train/exact_borders.h"
 
@@ -121,7 +122,22 @@ void AddUniform(std::span<const float> values, size_t count, bool moved, std::se
   }
 }
 
+constexpr std::pair<std::string_view, BorderType> kNames[] = {
+    {"MinEntropy", BorderType::kMinEntropy},
+    {"MaxLogSum", BorderType::kMaxLogSum},
+    {"GreedyLogSum", BorderType::kGreedyLogSum},
+    {"Median", BorderType::kMedian},
+    {"Uniform", BorderType::kUniform},
+    {"UniformAndQuantiles", BorderType::kUniformAndQuantiles}};
+
 }  // namespace
+
+std::optional<BorderType> FindBorderType(std::string_view name) {
+  for (const auto& [known, type] : kNames) {
+    if (known == name) return type;
+  }
+  return std::nullopt;
+}
 
 std::vector<float> SelectBorders(std::vector<float> values, BorderType type, size_t count) {
   std::ranges::sort(values);

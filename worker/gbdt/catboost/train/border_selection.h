@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace strata {
@@ -16,6 +18,9 @@ enum class BorderType : uint8_t {
   kMinEntropy,  // this one and the next take time and memory as ExactBorders says
   kMaxLogSum,
 };
+
+// By CatBoost's name; nothing: there is none of it.
+std::optional<BorderType> FindBorderType(std::string_view name);
 
 // Up to `count` borders, ascending, of finite or infinite values, none of which is NaN. Values that
 // are all the same have none. It takes time for sorting the values.

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/whole_number.h"
 
 namespace strata {
 namespace {
@@ -22,36 +23,12 @@ constexpr std::pair<std::string_view, CtrType> kTypes[] = {
     {"BinarizedTargetMeanValue", CtrType::kBinarizedTargetMean},
     {"Counter", CtrType::kCounter}};
 
-constexpr std::pair<std::string_view, BorderType> kBorderTypes[] = {
-    {"MinEntropy", BorderType::kMinEntropy},
-    {"MaxLogSum", BorderType::kMaxLogSum},
-    {"GreedyLogSum", BorderType::kGreedyLogSum},
-    {"Median", BorderType::kMedian},
-    {"Uniform", BorderType::kUniform},
-    {"UniformAndQuantiles", BorderType::kUniformAndQuantiles}};
-
-template <typename Value, size_t kCount>
-const Value* Find(const std::pair<std::string_view, Value> (&known)[kCount],
-                  std::string_view name) {
-  for (const auto& [known_name, value] : known) {
-    if (known_name == name) return &value;
-  }
-  return nullptr;
-}
-
 // Takes what stands before the next `mark` off the text; the whole of it where there is none.
 std::string_view TakeBefore(char mark, std::string_view* text) {
   const size_t end = text->find(mark);
   const std::string_view part = text->substr(0, end);
   text->remove_prefix(end == text->npos ? text->size() : end + 1);
   return part;
-}
-
-template <typename Number>
-bool ReadNumber(std::string_view text, Number* number) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *number);
-  return error == std::errc() && stop == end;
 }
 
 std::string LowerCase(std::string_view text) {
@@ -62,7 +39,7 @@ std::string LowerCase(std::string_view text) {
 
 Result<size_t> ReadCount(std::string_view name, std::string_view value) {
   size_t count = 0;
-  if (ReadNumber(value, &count) && count >= 1 && count <= kBordersMax) return count;
+  if (ReadWholeNumber(value, &count) && count >= 1 && count <= kBordersMax) return count;
   return Invalid(fmt::format("{}: expected a whole number from 1 to {}, found '{}'", name,
                              kBordersMax, ShownBytes(value)));
 }
@@ -72,8 +49,8 @@ Result<float> ReadPrior(std::string_view value) {
   std::string_view rest = value;
   float numerator = 0;
   float denominator = 1;
-  const bool is_number = ReadNumber(TakeBefore('/', &rest), &numerator) &&
-                         (rest.empty() || ReadNumber(rest, &denominator));
+  const bool is_number = ReadWholeNumber(TakeBefore('/', &rest), &numerator) &&
+                         (rest.empty() || ReadWholeNumber(rest, &denominator));
   if (is_number && std::isfinite(numerator) && denominator == 1) return numerator;
   return Invalid(
       fmt::format("Prior: expected a number over 1, as 0.5/1, found '{}': other denominators are "
@@ -114,8 +91,8 @@ Status ReadOption(std::string_view option, CtrDescription* description,
     STRATA_ASSIGN(description->target_border_count, ReadCount(name, value));
     return {};
   }
-  const BorderType* const type = Find(kBorderTypes, value);
-  if (type == nullptr) {
+  const std::optional<BorderType> type = FindBorderType(value);
+  if (!type.has_value()) {
     return Invalid(
         fmt::format("{}: expected MinEntropy, MaxLogSum, GreedyLogSum, Median, Uniform or "
                     "UniformAndQuantiles, found '{}'",
@@ -127,14 +104,15 @@ Status ReadOption(std::string_view option, CtrDescription* description,
 
 Result<CtrDescription> ReadDescription(std::string_view text) {
   const std::string_view name = TakeBefore(':', &text);
-  const CtrType* const type = Find(kTypes, name);
-  if (type == nullptr) {
+  const auto* const type =
+      std::ranges::find(kTypes, name, &std::pair<std::string_view, CtrType>::first);
+  if (type == std::end(kTypes)) {
     return Invalid(
         fmt::format("expected Borders, Buckets, BinarizedTargetMeanValue or Counter, found '{}'",
                     ShownBytes(name)));
   }
-  CtrDescription description = {.type = *type};
-  if (*type == CtrType::kCounter) description.priors = {0};
+  CtrDescription description = {.type = type->second};
+  if (type->second == CtrType::kCounter) description.priors = {0};
   std::vector<float> priors;
   while (!text.empty()) {
     const Status read = ReadOption(TakeBefore(':', &text), &description, &priors);
@@ -175,7 +153,7 @@ Result<std::map<size_t, std::vector<CtrDescription>>> ParsePerFeatureCtrs(std::s
     std::string_view rest = TakeBefore(';', &text);
     const std::string_view feature = TakeBefore(':', &rest);
     size_t place = 0;
-    if (!ReadNumber(feature, &place)) {
+    if (!ReadWholeNumber(feature, &place)) {
       return Invalid(
           fmt::format("expected the place of a feature and a colon, as 0:Borders, found '{}'",
                       ShownBytes(feature)));

@@ -1,11 +1,12 @@
 #include "worker/gbdt/catboost/train/class_labels.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <utility>
+
+#include "worker/gbdt/catboost/train/whole_number.h"
 
 namespace strata {
 namespace {
@@ -13,15 +14,13 @@ namespace {
 // Nothing: the text is no finite number.
 std::optional<double> NumberOf(const std::string& text) {
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return {};
+  if (!ReadWholeNumber(text, &number) || !std::isfinite(number)) return {};
   return number;
 }
 
 bool IsInteger(const std::string& text) {
   int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && std::to_string(number) == text;
+  return ReadWholeNumber(text, &number) && std::to_string(number) == text;
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/whole_number.h"
 
 namespace strata {
 namespace {
@@ -24,9 +24,8 @@ class FeatureNames {
   std::optional<size_t> Find(std::string_view text) const {
     if (const auto named = by_name_.find(text); named != by_name_.end()) return named->second;
     size_t index = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-    const bool is_whole = error == std::errc() && stop == text.data() + text.size();
-    return is_whole && index < count_ ? std::optional(index) : std::nullopt;
+    if (ReadWholeNumber(text, &index) && index < count_) return index;
+    return std::nullopt;
   }
 
   // The first and the last of a feature, or of a range of indices: "3-5".

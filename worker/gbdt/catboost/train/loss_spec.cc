@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <span>
 
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/whole_number.h"
 
 namespace strata {
 namespace {
@@ -123,8 +123,7 @@ Status ReadParameter(std::string_view word, LossSpec* loss) {
   }
   const std::string_view text = word.substr(at + 1);
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  const bool is_number = ReadWholeNumber(text, &value);
   const bool is_inside = known->is_open ? value > known->min && value < known->max
                                         : value >= known->min && value <= known->max;
   if (!is_number || !is_inside) {
