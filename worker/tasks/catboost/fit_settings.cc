@@ -19,8 +19,7 @@ constexpr Setting kFitSettings[] = {
     {.key = "column_description",
      .help = "Path of CatBoost's column description (cd is the same). Num, Categ, Label, Weight, "
              "SampleId and Auxiliary are read. Without it the first column is the label, and all "
-             "others are "
-             "numbers."},
+             "others are numbers."},
     kDelimiterSetting,
     kHasHeaderSetting,
     {.key = "model_file",
@@ -42,13 +41,14 @@ constexpr Setting kFitSettings[] = {
      .help =
          "What is minimised, and measured after each round: RMSE, MAE, MAPE, Poisson, "
          "Quantile:alpha=0.5;delta=0.000001, Expectile:alpha=A, Huber:delta=D, "
-         "Tweedie:variance_power=P, Logloss (labels are two classes) or CrossEntropy (labels are "
-         "probabilities). Quantile alone does without its parameters."},
+         "Tweedie:variance_power=P, Logloss (labels are two classes), CrossEntropy (labels are "
+         "probabilities), MultiClass or MultiClassOneVsAll (labels are classes). Quantile alone "
+         "does without its parameters."},
     {.key = "eval_metric",
      .help =
          "What is measured after each round besides the loss, and says which model is the best. "
-         "It is a loss of the same kind of labels; with Logloss and CrossEntropy also Accuracy, "
-         "or AUC of the test rows."},
+         "It is a loss of the same kind of labels. With losses of classes and CrossEntropy it may "
+         "be Accuracy, with Logloss and CrossEntropy also AUC of the test rows."},
     {.key = "class_names",
      .type = SettingType::kTextList,
      .help = "The labels of classes in their order. Without it they are those of the rows, by "
@@ -86,9 +86,10 @@ constexpr Setting kFitSettings[] = {
     {.key = "learning_rate",
      .type = SettingType::kFloat,
      .default_value = "",
-     .help = "What the values of leaves are multiplied by, above 0. Without it, and without "
-             "l2_leaf_reg, leaf_estimation_method and leaf_estimation_iterations, RMSE and Logloss "
-             "have CatBoost's choice by rows and iterations. Else it is 0.03.",
+     .help =
+         "What the values of leaves are multiplied by, above 0. Without it, and without "
+         "l2_leaf_reg, leaf_estimation_method and leaf_estimation_iterations, RMSE, Logloss and "
+         "MultiClass have CatBoost's choice by rows and iterations. Else it is 0.03.",
      .min = 0,
      .max = 1e6},
     {.key = "depth",

@@ -1,4 +1,4 @@
-// Trainings of CatBoost: rows, what it was told, and what came of them.
+// Trainings of CatBoost: rows, parameters, and what they led to.
 #pragma once
 
 #include <nlohmann/json.hpp>
