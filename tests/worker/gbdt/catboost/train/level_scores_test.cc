@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/worker/gbdt/catboost/train/best_split.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 
 namespace strata {
@@ -232,15 +233,6 @@ TEST(LevelScores, ABinHasManyRows) {
     const double score = ScoreOf(rows, std::vector<size_t>(kRows), 1, rows.columns[0], place, rule);
     EXPECT_NEAR(scores[0][place], score, 1e-7 * (1 + std::abs(score))) << place;
   }
-}
-
-TEST(LevelScores, TheFirstOfTheBestIsTaken) {
-  const double none = std::nan("");
-  const auto best = BestSplit({{none, 1}, {0, 2, 2}, {2}});
-  ASSERT_TRUE(best.has_value());
-  EXPECT_EQ(best->column, 1U);
-  EXPECT_EQ(best->place, 1U);
-  EXPECT_FALSE(BestSplit({{}, {none}}).has_value());
 }
 
 // Numbers that are not finite count as 0, and so do numbers that are too small.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 
+#include "tests/worker/gbdt/catboost/train/best_split.h"
 #include "worker/gbdt/catboost/train/fit_losses.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/tree_columns.h"

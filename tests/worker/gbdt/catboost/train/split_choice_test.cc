@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/worker/gbdt/catboost/train/best_split.h"
+
 namespace strata {
 namespace {
 
@@ -41,6 +43,17 @@ double ShareOf(const LevelScores& scores, const GrowSplit& split, TreeLevel leve
 
 // That a normal number is below x.
 double Normal(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+TEST(SplitChoice, ScoresThatAreNoNumbersAreNotTaken) {
+  const std::unique_ptr<WorkPool> pool = ChoicePool(0);
+  const SplitChoice choice(3, 1, *pool);
+  const double none = std::nan("");
+  const auto found = choice.Choose({}, {{none, 1}, {0, 2, none, 2}, {2}}, {});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->split.column, 1U);
+  EXPECT_EQ(found->split.place, 1U);
+  EXPECT_FALSE(choice.Choose({}, {{}, {none}}, {}).has_value());
+}
 
 TEST(SplitChoice, WithoutNoiseTakesTheFirstLargestScore) {
   const std::unique_ptr<WorkPool> pool = ChoicePool(1);

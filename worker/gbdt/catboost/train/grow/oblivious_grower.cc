@@ -1,7 +1,6 @@
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace strata {
@@ -10,19 +9,6 @@ namespace {
 constexpr size_t kBlockColumnsMin = 4;  // fewer make too little of reading a row
 
 }  // namespace
-
-std::optional<GrowSplit> BestSplit(const LevelScores& scores) {
-  std::optional<GrowSplit> best;
-  double best_score = -std::numeric_limits<double>::infinity();
-  for (size_t column = 0; column < scores.size(); ++column) {
-    for (size_t place = 0; place < scores[column].size(); ++place) {
-      if (!(scores[column][place] > best_score)) continue;
-      best = {.column = column, .place = place};
-      best_score = scores[column][place];
-    }
-  }
-  return best;
-}
 
 void ObliviousGrower::Begin(std::span<const double> gradients, std::span<const double> weights) {
   rows_.Round(gradients, weights, pool_);

@@ -19,9 +19,6 @@ namespace strata {
 // Of each column the scores of its splits.
 using LevelScores = std::vector<std::vector<double>>;
 
-// The split with the largest score, of equal ones the first. Nothing: no score is a number.
-std::optional<GrowSplit> BestSplit(const LevelScores& scores);
-
 struct GrownObliviousTree {
   std::vector<GrowSplit> splits;
   std::vector<uint16_t> leaves;  // of each row; bit k of a leaf's number is that of split k
@@ -32,8 +29,8 @@ struct GrownObliviousTree {
 //   grower.Begin(gradients, weights);
 //   grower.AddColumns(columns);
 //   while (grower.levels() < depth) {
-//     const std::optional<GrowSplit> best = BestSplit(grower.Score());
-//     if (!best.has_value() || !grower.Split(*best)) break;
+//     const std::optional<GrowSplit> chosen = ...;  // by grower.Score()
+//     if (!chosen.has_value() || !grower.Split(*chosen)) break;
 //   }
 //   GrownObliviousTree tree = grower.Take();
 //
