@@ -90,8 +90,8 @@ std::set<float> ExactBorders(std::span<const float> sorted, size_t count, BinPen
   }
   std::set<float> borders;
   const auto add = [&](size_t end) {
-    const float border = (different[end] + different[end + 1]) / 2;
-    borders.insert(border == 0 ? 0 : border);  // no minus 0
+    const float border = 0.5F * different[end] + 0.5F * different[end + 1];  // no sum overflows
+    borders.insert(border == 0 ? 0 : border);                                // no minus 0
   };
   if (different.size() <= count + 1) {
     for (size_t i = 0; i + 1 < different.size(); ++i) add(i);

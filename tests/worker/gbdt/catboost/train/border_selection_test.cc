@@ -45,6 +45,11 @@ TEST(BorderSelection, ChoosesThoseOfCatBoost) {
   }
 }
 
+TEST(BorderSelection, HasCatBoostsNames) {
+  for (const auto& [name, type] : kTypes) EXPECT_EQ(FindBorderType(name), type) << name;
+  EXPECT_FALSE(FindBorderType("Uniforms").has_value());
+}
+
 TEST(BorderSelection, OfFewValuesThereAreFew) {
   for (const auto& [name, type] : kTypes) {
     EXPECT_THAT(SelectBorders({}, type, 10), IsEmpty()) << name;
@@ -72,6 +77,10 @@ TEST(BorderSelection, BordersAreFiniteAndAscend) {
     }
   }
   EXPECT_THAT(SelectBorders({-kMax, kMax}, BorderType::kGreedyLogSum, 20), ElementsAre(0));
+  for (const BorderType type :
+       {BorderType::kGreedyLogSum, BorderType::kMinEntropy, BorderType::kMaxLogSum}) {
+    EXPECT_THAT(SelectBorders({kMax / 2, kMax}, type, 1), ElementsAre(0.75F * kMax));
+  }
 }
 
 }  // namespace
