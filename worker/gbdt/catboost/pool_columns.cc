@@ -129,7 +129,8 @@ Result<std::vector<size_t>> PlacesByOrder(const std::vector<UsedFeature>& used,
 }  // namespace
 
 Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
-                                                       const std::string& name, size_t count) {
+                                                       const std::string& name,
+                                                       const std::string& rows, size_t count) {
   std::vector<PoolColumn> columns(count);
   std::set<size_t> seen;
   for (size_t number = 1; !text.empty(); ++number) {
@@ -149,8 +150,10 @@ Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
     const char* const last = fields[0].data() + fields[0].size();
     const auto [stop, error] = std::from_chars(fields[0].data(), last, place);
     if (error != std::errc() || stop != last || place >= count) {
-      return Invalid(fmt::format("{}: expected the place of a column, from 0 to {}, found '{}'",
-                                 where, count - 1, ShownBytes(fields[0])));
+      return Invalid(
+          fmt::format("{}: expected the place of a column, from 0 to {}, found '{}': {} has {} in "
+                      "its first row with this delimiter",
+                      where, count - 1, ShownBytes(fields[0]), rows, Counted(count, "column")));
     }
     if (!seen.insert(place).second) {
       return Invalid(fmt::format("{}: column {} stands there twice", where, place));

@@ -159,7 +159,7 @@ Status PoolFile::FindColumns(Disk& disk, const PoolOptions& options, std::string
   if (!options.column_description.empty()) {
     STRATA_ASSIGN(const std::string text,
                   ReadTextFile(disk, options.column_description, kDescriptionBytesMax));
-    STRATA_ASSIGN(columns_, ParseColumnDescription(text, options.column_description, count));
+    STRATA_ASSIGN(columns_, ParseColumnDescription(text, options.column_description, path_, count));
   }
   if (options.has_header) {
     CsvFields names;

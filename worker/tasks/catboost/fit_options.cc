@@ -53,33 +53,9 @@ class FitReader {
   FitReader() : settings_(FitSettingsTable()) {}
 
   Status AddFile(Disk& disk, const std::string& path) {
-    STRATA_ASSIGN(const std::string text, ReadTextFile(disk, path, kParamsBytesMax));
-    STRATA_ASSIGN(const nlohmann::json json, ParseJson(text, path));
-    if (!json.is_object()) return JsonAt(json, path).Expected("an object of parameters");
-    std::set<std::string_view> seen;
-    for (const auto& [name, value] : json.items()) {
-      if (!seen.insert(FitKey(name)).second) {
-        return Invalid(fmt::format("{}: {} is given twice: give it once", path, FitKey(name)));
-      }
-      if (const char mark = MarkOfList(FitKey(name)); mark != 0 && value.is_array()) {
-        const JsonAt list(value, fmt::format("{}: {}", path, name));
-        STRATA_ASSIGN(const std::string joined, JoinedItems(list, mark));
-        STRATA_TRY(settings_.Set(FitKey(name), joined, path));
-        continue;
-      }
-      if (const auto of_features =
-              value.is_structured() ? FeatureText(name, value) : std::nullopt) {
-        STRATA_TRY(settings_.Set(name, *of_features, path));
-        continue;
-      }
-      if (value.is_structured() && HasRow(FitKey(name))) {
-        return JsonAt(value, fmt::format("{}: {}", path, name))
-            .Expected("a text, a number, true or false");
-      }
-      STRATA_TRY(settings_.Set(FitKey(name),
-                               value.is_string() ? value.get<std::string>() : value.dump(), path));
-    }
-    return {};
+    const Status added = AddJson(disk, path);
+    // People write this file: it is wrong rather than damaged.
+    return added.code() == StatusCode::kCorrupt ? Invalid(added.message()) : added;
   }
 
   Status AddWords(std::span<const std::string> words) {
@@ -113,6 +89,36 @@ class FitReader {
   }
 
  private:
+  Status AddJson(Disk& disk, const std::string& path) {
+    STRATA_ASSIGN(const std::string text, ReadTextFile(disk, path, kParamsBytesMax));
+    STRATA_ASSIGN(const nlohmann::json json, ParseJson(text, path));
+    if (!json.is_object()) return JsonAt(json, path).Expected("an object of parameters");
+    std::set<std::string_view> seen;
+    for (const auto& [name, value] : json.items()) {
+      if (!seen.insert(FitKey(name)).second) {
+        return Invalid(fmt::format("{}: {} is given twice: give it once", path, FitKey(name)));
+      }
+      if (const char mark = MarkOfList(FitKey(name)); mark != 0 && value.is_array()) {
+        const JsonAt list(value, fmt::format("{}: {}", path, name));
+        STRATA_ASSIGN(const std::string joined, JoinedItems(list, mark));
+        STRATA_TRY(settings_.Set(FitKey(name), joined, path));
+        continue;
+      }
+      if (const auto of_features =
+              value.is_structured() ? FeatureText(name, value) : std::nullopt) {
+        STRATA_TRY(settings_.Set(name, *of_features, path));
+        continue;
+      }
+      if (value.is_structured() && HasRow(FitKey(name))) {
+        return JsonAt(value, fmt::format("{}: {}", path, name))
+            .Expected("a text, a number, true or false");
+      }
+      STRATA_TRY(settings_.Set(FitKey(name),
+                               value.is_string() ? value.get<std::string>() : value.dump(), path));
+    }
+    return {};
+  }
+
   static bool HasRow(std::string_view key) {
     return std::ranges::any_of(FitSettingsTable().settings,
                                [key](const Setting& row) { return row.key == key; });

@@ -370,6 +370,21 @@ constexpr Setting kFitSettings[] = {
 };
 
 constexpr RefusedKey kRefusedFitSettings[] = {
+    {"allow_const_label", "is not there yet: labels that are all the same are learned; remove it"},
+    {"bayesian_matrix_reg", "is not there yet; remove it"},
+    {"ctr_history_unit", "is for GPUs, which do not train these trees yet; remove it"},
+    {"detailed_profile", "is not supported; remove it"},
+    {"eval_fraction", "is not there yet: give rows to measure on as test_set; remove it"},
+    {"final_ctr_computation_mode", "is not there yet: tables are in the model; remove it"},
+    {"force_unit_auto_pair_weights", "is not there yet; remove it"},
+    {"min_child_samples", "is for trees that are not there yet; remove it"},
+    {"num_leaves", "is for trees that are not there yet; remove it"},
+    {"pinned_memory_size", "is for GPUs, which do not train these trees yet; remove it"},
+    {"pool_metainfo_options", "is not there yet; remove it"},
+    {"random_score_type", "is not there yet: noise is normal and shrinks; remove it"},
+    {"silent", "is not supported: verbose = false shows no progress; remove it"},
+    {"sparse_features_conflict_fraction", "is not there yet; remove it"},
+    {"verbose_eval", "is not supported: verbose is there; remove it"},
     {"sampling_unit", "is not there yet: rows are sampled; remove it"},
     {"custom_metric", "is not there yet: eval_metric and the loss are measured; remove it"},
     {"custom_loss", "is not there yet: eval_metric and the loss are measured; remove it"},

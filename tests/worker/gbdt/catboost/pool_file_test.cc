@@ -49,7 +49,7 @@ TEST(PoolNumber, IsReadAsCatBoostReadsIt) {
 
 TEST(ColumnDescription, NamesKindsAndNames) {
   const auto columns =
-      ParseColumnDescription("1\tCateg\ttown\r\n\n0\tTarget\n3\tDocId\n", "rows.cd", 5);
+      ParseColumnDescription("1\tCateg\ttown\r\n\n0\tTarget\n3\tDocId\n", "rows.cd", "rows.csv", 5);
   ASSERT_TRUE(columns.ok()) << columns.status().ToString();
   ASSERT_EQ(columns->size(), 5U);
   EXPECT_EQ((*columns)[0].kind, PoolColumnKind::kLabel);
@@ -61,14 +61,15 @@ TEST(ColumnDescription, NamesKindsAndNames) {
   const std::pair<const char*, const char*> wrong[] = {
       {"0 Num\n", "rows.cd:1: expected 'place<tab>type'"},
       {"0\tNum\tx\ty\n", "rows.cd:1: expected 'place<tab>type'"},
-      {"0\tLabel\n5\tNum\n", "rows.cd:2: expected the place of a column, from 0 to 4, found '5'"},
+      {"0\tLabel\n5\tNum\n",
+       "rows.cd:2: expected the place of a column, from 0 to 4, found '5': rows.csv has 5 columns"},
       {"-1\tNum\n", "found '-1'"},
       {"x\tNum\n", "found 'x'"},
       {"2\tNum\n2\tNum\n", "rows.cd:2: column 2 stands there twice"},
       {"0\tnum\n", "found the type 'num', which is not supported"},
       {"0\tBaseline\n", "found the type 'Baseline', which is not supported"}};
   for (const auto& [text, message] : wrong) {
-    const Status status = ParseColumnDescription(text, "rows.cd", 5).status();
+    const Status status = ParseColumnDescription(text, "rows.cd", "rows.csv", 5).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalid) << text;
     EXPECT_THAT(status.message(), HasSubstr(message)) << text;
   }

@@ -544,6 +544,7 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
   ExpectError({}, "expected an object of parameters");
   Write("params.json", "{");
   ExpectError({}, "params.json");
+  EXPECT_EQ(TrainFromFiles(disk_, {}).status().code(), StatusCode::kInvalid);
 }
 
 TEST_F(FitTaskTest, WrongRowsAreNamed) {
