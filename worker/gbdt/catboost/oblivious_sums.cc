@@ -24,7 +24,8 @@ inline void LeafBytes(std::span<const BinSplit> splits, const uint8_t* bins, siz
       Bytes bin;
       std::memcpy(&bin, bins + splits[k].column * rows + row, sizeof bin);
       const auto is_set = (bin ^ splits[k].mask) >= splits[k].least;  // all bits of a byte
-      leaf |= reinterpret_cast<const Bytes&>(is_set) & static_cast<uint8_t>(1U << k);
+      const auto bit = static_cast<uint8_t>(1U << k);
+      leaf |= reinterpret_cast<const Bytes&>(is_set) & bit;
     }
     std::memcpy(leaves + row, &leaf, sizeof leaf);
   }

@@ -318,7 +318,8 @@ TEST_F(FitTaskTest, SamplesDependOnTheSeedAlone) {
     EXPECT_NE(sampled, all) << type;
     EXPECT_EQ(model({"bootstrap_type=" + type, "thread_count=5"}), sampled) << type;
     EXPECT_NE(model({"bootstrap_type=" + type, "random_seed=1"}), sampled) << type;
-    for (const auto& tree : nlohmann::json::parse(sampled)["oblivious_trees"]) {
+    const auto trees = nlohmann::json::parse(sampled)["oblivious_trees"];
+    for (const auto& tree : trees) {
       double rows = 0;
       for (const double weight : tree["leaf_weights"]) rows += weight;
       EXPECT_EQ(rows, 160) << type;
