@@ -27,7 +27,9 @@ Result<std::vector<float>> BalancedWeights(bool is_root, const LearnRows& rows) 
   const double most = *std::ranges::max_element(sums);
   std::vector<float> weights;
   for (const double sum : sums) {
-    weights.push_back(static_cast<float>(is_root ? std::sqrt(most / sum) : most / sum));
+    // CatBoost divides and takes the root in floats.
+    const float ratio = static_cast<float>(most) / static_cast<float>(sum);
+    weights.push_back(is_root ? std::sqrt(ratio) : ratio);
   }
   return weights;
 }
