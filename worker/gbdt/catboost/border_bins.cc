@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "kernels/core/wide_vectors.h"
+
 namespace strata {
 namespace {
 
@@ -44,22 +46,11 @@ inline void Bin(const BorderColumn& column, const float* borders, std::span<cons
   for (; row < numbers.size(); ++row) bins[row] = column.BinOf(borders, numbers[row]);
 }
 
-#if defined(__x86_64__)
-[[gnu::target("avx2"), gnu::flatten]] void BinAvx2(const BorderColumn& column, const float* borders,
-                                                   std::span<const float> numbers, uint8_t* bins) {
-  Bin(column, borders, numbers, bins);
-}
-#endif
-
 }  // namespace
 
 void BinNumbers(const BorderColumn& column, std::span<const float> borders,
                 std::span<const float> numbers, uint8_t* bins) {
-#if defined(__x86_64__)
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (has_avx2) return BinAvx2(column, borders.data(), numbers, bins);
-#endif
-  Bin(column, borders.data(), numbers, bins);
+  WithWideVectors([&, from = borders.data()] { Bin(column, from, numbers, bins); });
 }
 
 }  // namespace strata

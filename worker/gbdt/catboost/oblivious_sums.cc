@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/core/wide_vectors.h"
+
 namespace strata {
 namespace {
 
@@ -63,39 +65,30 @@ inline void AddTrees(const BinForestView& forest, std::span<const BinTree, kTree
   }
 }
 
-inline void Add(const BinForestView& forest, const uint8_t* bins, std::span<double> out) {
-  const size_t rows = out.size() / forest.outputs();
-  const size_t stride = (rows + kLanes - 1) / kLanes * kLanes;
-  std::vector<uint8_t> leaves(kTreesAtOnce * stride);
+// `leaves` has room for the rows of kTreesAtOnce trees, `stride` bytes apart.
+inline void Add(const BinForestView& forest, const uint8_t* bins, size_t rows, size_t stride,
+                uint8_t* leaves, double* out) {
   for (size_t t = 0; t < forest.trees.size();) {
     const std::span<const BinTree> left = forest.trees.subspan(t);
     const auto is_small = [](const BinTree& tree) { return tree.splits <= kBits; };
     if (forest.outputs() == 1 && left.size() >= kTreesAtOnce &&
         std::ranges::all_of(left.first<kTreesAtOnce>(), is_small)) {
-      AddTrees(forest, left.first<kTreesAtOnce>(), bins, rows, stride, leaves.data(), out.data());
+      AddTrees(forest, left.first<kTreesAtOnce>(), bins, rows, stride, leaves, out);
       t += kTreesAtOnce;
       continue;
     }
-    AddTree(forest, left[0], bins, rows, leaves.data(), leaves.data() + stride, out.data());
+    AddTree(forest, left[0], bins, rows, leaves, leaves + stride, out);
     ++t;
   }
 }
 
-#if defined(__x86_64__)
-[[gnu::target("avx2"), gnu::flatten]] void AddAvx2(const BinForestView& forest, const uint8_t* bins,
-                                                   std::span<double> out) {
-  Add(forest, bins, out);
-}
-#endif
-
 }  // namespace
 
 void AddObliviousTrees(const BinForestView& forest, const uint8_t* bins, std::span<double> out) {
-#if defined(__x86_64__)
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (has_avx2) return AddAvx2(forest, bins, out);
-#endif
-  Add(forest, bins, out);
+  const size_t rows = out.size() / forest.outputs();
+  const size_t stride = (rows + kLanes - 1) / kLanes * kLanes;
+  std::vector<uint8_t> leaves(kTreesAtOnce * stride);
+  WithWideVectors([&] { Add(forest, bins, rows, stride, leaves.data(), out.data()); });
 }
 
 }  // namespace strata
