@@ -50,6 +50,7 @@ struct CtrProjection {
   std::vector<uint32_t> categories;  // places in CatBoostModel::categories
   std::vector<uint32_t> splits;      // of numbers, then of exact values: CatBoostModel's splits
   auto operator<=>(const CtrProjection&) const = default;
+  bool IsSimple() const { return categories.size() == 1 && splits.empty(); }
 };
 
 // Statistics of the training rows by key.

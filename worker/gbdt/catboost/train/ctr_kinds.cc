@@ -66,8 +66,7 @@ std::vector<CtrKind> CtrKinds::Expanded(const std::vector<CtrDescription>& descr
 }
 
 const std::vector<CtrKind>& CtrKinds::Of(const CtrProjection& projection) const {
-  const bool is_simple = projection.categories.size() == 1 && projection.splits.empty();
-  return is_simple ? simple_[projection.categories[0]] : combinations_;
+  return projection.IsSimple() ? simple_[projection.categories[0]] : combinations_;
 }
 
 }  // namespace strata

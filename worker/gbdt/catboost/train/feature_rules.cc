@@ -117,7 +117,6 @@ Result<ColumnRules> ColumnRules::Make(const FeatureRules& rules, const CatBoostM
 
 ColumnRule ColumnRules::Of(std::span<const uint32_t> features) const {
   ColumnRule rule;
-  if (!is_active()) return rule;
   for (const uint32_t feature : features) {
     rule.weight *= weights_[feature];
     rule.penalty += penalties_[feature];
@@ -126,7 +125,6 @@ ColumnRule ColumnRules::Of(std::span<const uint32_t> features) const {
 }
 
 void ColumnRules::Use(std::span<const uint32_t> features) {
-  if (!is_active()) return;
   for (const uint32_t feature : features) penalties_[feature] = 0;
 }
 

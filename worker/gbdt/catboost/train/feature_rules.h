@@ -47,7 +47,7 @@ class ColumnRules {
   // kInvalid: as above.
   static Result<ColumnRules> Make(const FeatureRules& rules, const CatBoostModel& model);
 
-  // Whether a feature has a rule.
+  // Whether a feature has a rule. Of and Use are for rules that are active.
   bool is_active() const { return !weights_.empty(); }
   // Of a column that is made of these features, by their places in the data: weights multiply, and
   // penalties add up.

@@ -15,7 +15,7 @@ struct FitRows {
   std::vector<uint8_t> bins;  // column after column of a model's SplitBins
   std::vector<float> labels;  // numbers of outputs where they are classes
   std::vector<float> weights;
-  double weight_sum = 0;  // SumOfWeights(weights)
+  double weight_sum = 0;  // of the weights, by SumRows
   ClassLabels classes;
   // By category of the model the number of each row's value; of those without statistics empty.
   std::vector<std::vector<uint32_t>> categories;
@@ -32,20 +32,6 @@ inline size_t FitPiece(size_t rows) {
   constexpr size_t kPiecesMax = 64;
   constexpr size_t kRowsMin = 8192;
   return std::max(kRowsMin, (rows + kPiecesMax - 1) / kPiecesMax);
-}
-
-// The sum in the order in which pieces of rows are added up.
-inline double SumOfWeights(std::span<const float> weights) {
-  const size_t piece = FitPiece(weights.size());
-  double sum = 0;
-  for (size_t begin = 0; begin < weights.size(); begin += piece) {
-    double of_piece = 0;
-    for (const float weight : weights.subspan(begin, std::min(piece, weights.size() - begin))) {
-      of_piece += weight;
-    }
-    sum += of_piece;
-  }
-  return sum;
 }
 
 }  // namespace strata

@@ -39,30 +39,28 @@ TreeCtrs FitStatistics::StartTree(size_t fold, size_t first_column) {
   return TreeCtrs(p_, categories_.with_statistics, model_, fold, first_column, &columns_, &used_);
 }
 
-FitStatistics::SplitBits FitStatistics::LearnBits(size_t fold, uint32_t split) {
-  const CatBoostSplit& of = model_.splits[split];
-  if (of.kind == SplitKind::kCtr) {
-    return {.column = columns_.Column(fold, used_.column(of.of)),
-            .split = {.least = static_cast<uint8_t>(of.place + 1)}};
+template <typename ColumnOfCtr>
+std::vector<uint16_t> FitStatistics::LeavesOf(std::span<const uint32_t> splits, const FitRows& rows,
+                                              const ColumnOfCtr& column_of_ctr) const {
+  struct SplitBits {
+    std::span<const uint8_t> column;
+    BinSplit split;
+  };
+  std::vector<SplitBits> bits;
+  for (const uint32_t split : splits) {
+    const CatBoostSplit& of = model_.splits[split];
+    if (of.kind == SplitKind::kCtr) {
+      bits.push_back(
+          {.column = column_of_ctr(of.of), .split = {.least = static_cast<uint8_t>(of.place + 1)}});
+    } else {
+      bits.push_back(
+          {.column = rows.Column(bins_.split(split).column), .split = bins_.split(split)});
+    }
   }
-  return {.column = learn_.Column(bins_.split(split).column), .split = bins_.split(split)};
-}
-
-FitStatistics::SplitBits FitStatistics::TestBits(uint32_t split) const {
-  const CatBoostSplit& of = model_.splits[split];
-  if (of.kind == SplitKind::kCtr) {
-    return {.column = used_.TestColumn(of.of),
-            .split = {.least = static_cast<uint8_t>(of.place + 1)}};
-  }
-  return {.column = test_->Column(bins_.split(split).column), .split = bins_.split(split)};
-}
-
-std::vector<uint16_t> FitStatistics::LeavesOf(std::span<const SplitBits> splits,
-                                              size_t rows) const {
-  std::vector<uint16_t> leaves(rows);
-  pool_.RunPieces(rows, FitPiece(rows), [&](size_t begin, size_t end) {
-    for (size_t k = 0; k < splits.size(); ++k) {
-      const auto [column, split] = splits[k];
+  std::vector<uint16_t> leaves(rows.rows());
+  pool_.RunPieces(leaves.size(), FitPiece(leaves.size()), [&](size_t begin, size_t end) {
+    for (size_t k = 0; k < bits.size(); ++k) {
+      const auto [column, split] = bits[k];
       for (size_t row = begin; row < end; ++row) {
         const uint32_t bit = split.Of(column[row]) ? 1U << k : 0U;
         leaves[row] = static_cast<uint16_t>(leaves[row] | bit);
@@ -73,15 +71,12 @@ std::vector<uint16_t> FitStatistics::LeavesOf(std::span<const SplitBits> splits,
 }
 
 std::vector<uint16_t> FitStatistics::Leaves(size_t fold, std::span<const uint32_t> splits) {
-  std::vector<SplitBits> bits;
-  for (const uint32_t split : splits) bits.push_back(LearnBits(fold, split));
-  return LeavesOf(bits, learn_.rows());
+  return LeavesOf(splits, learn_,
+                  [&](size_t ctr) { return columns_.Column(fold, used_.column(ctr)); });
 }
 
 std::vector<uint16_t> FitStatistics::TestLeaves(std::span<const uint32_t> splits) const {
-  std::vector<SplitBits> bits;
-  for (const uint32_t split : splits) bits.push_back(TestBits(split));
-  return LeavesOf(bits, test_->rows());
+  return LeavesOf(splits, *test_, [&](size_t ctr) { return used_.TestColumn(ctr); });
 }
 
 bool FitStatistics::HasStatistic(std::span<const uint32_t> splits) const {

@@ -50,15 +50,10 @@ class FitStatistics {
   bool HasStatistic(std::span<const uint32_t> splits) const;
 
  private:
-  // A split's bit of each row.
-  struct SplitBits {
-    std::span<const uint8_t> column;
-    BinSplit split;
-  };
-
-  SplitBits LearnBits(size_t fold, uint32_t split);
-  SplitBits TestBits(uint32_t split) const;
-  std::vector<uint16_t> LeavesOf(std::span<const SplitBits> splits, size_t rows) const;
+  // The leaf of each row. `column_of_ctr` gives the rows' bins of a ctr of the model.
+  template <typename ColumnOfCtr>
+  std::vector<uint16_t> LeavesOf(std::span<const uint32_t> splits, const FitRows& rows,
+                                 const ColumnOfCtr& column_of_ctr) const;
 
   const CategoryParameters& p_;
   const CategoryFeatures& categories_;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "worker/gbdt/catboost/train/row_sums.h"
+
 namespace strata {
 namespace {
 
@@ -57,7 +59,7 @@ FitRows BinRows(const SplitBins& bins, LearnRows rows, WorkPool& pool) {
   binned.labels = std::move(rows.labels);
   binned.weights = std::move(rows.weights);
   binned.classes = std::move(rows.classes);
-  binned.weight_sum = SumOfWeights(binned.weights);
+  binned.weight_sum = SumRows(count, pool, [&](size_t row) { return binned.weights[row]; });
   return binned;
 }
 

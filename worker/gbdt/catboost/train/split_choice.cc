@@ -70,8 +70,8 @@ std::optional<ChosenSplit> SplitChoice::Choose(const TreeLevel& level, const Lev
       RowHash(RowHash(Mix64(seed_) ^ kSplitSequence, level.tree), level.level);
   std::vector<Candidate> candidates(scores.size());
   pool_.Run(scores.size(), [&](size_t column) {
-    if (!rules.empty() && !rules[column].is_tried) return;
-    const size_t drawn = rules.empty() ? column : rules[column].drawn_with.value_or(column);
+    if (!rules[column].is_tried) return;
+    const size_t drawn = rules[column].drawn_with.value_or(column);
     if (rsm_ < 1 && RowUniform(ColumnSeeds(level_seed, drawn).is_drawn, 0) >= rsm_) return;
     candidates[column] =
         BestPlace(scores[column], ColumnSeeds(level_seed, column).noise, level.deviation);
@@ -85,7 +85,7 @@ std::optional<ChosenSplit> SplitChoice::Choose(const TreeLevel& level, const Lev
     if (level.deviation > 0) {
       noise = level.deviation * Normals(ColumnSeeds(level_seed, column).noise, 0).first;
     }
-    const ColumnRule rule = rules.empty() ? ColumnRule() : rules[column];
+    const ColumnRule& rule = rules[column];
     const double score = candidate.score - rule.penalty;
     const double gain = ((score + noise) * rule.factor - level.score_before) * rule.weight;
     if (!(gain > best_gain)) continue;

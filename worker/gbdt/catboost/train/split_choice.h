@@ -51,8 +51,8 @@ class SplitChoice {
 
   // Each column offers the split whose score plus a normal number is the largest. Another normal
   // number is then added to the score itself. The column that gains most by its rule is taken; of
-  // equal ones the first. `rules` has one for each column, or none for all. Nothing: no column was
-  // drawn, or no score is a number.
+  // equal ones the first. `rules` has one for each column. Nothing: no column was drawn, or no
+  // score is a number.
   std::optional<ChosenSplit> Choose(const TreeLevel& level, const LevelScores& scores,
                                     std::span<const ColumnRule> rules) const;
 

@@ -58,7 +58,7 @@ size_t StatisticColumns::KeyCount(const CtrProjection& projection) {
 }
 
 void StatisticColumns::DropCombinations() {
-  std::erase_if(projections_, [](const auto& entry) { return !IsSimple(entry.first); });
+  std::erase_if(projections_, [](const auto& entry) { return !entry.first.IsSimple(); });
 }
 
 CtrTable StatisticColumns::Table(const CtrProjection& projection, size_t kind) {
@@ -73,7 +73,7 @@ CtrBins StatisticColumns::TableColumn(const CtrColumn& column, const CtrTable& t
                                       const FitRows& rows) const {
   const CtrKind& kind = kinds_.Of(column.projection)[column.kind];
   const float prior = kind.priors[column.prior];
-  if (IsSimple(column.projection)) {
+  if (column.projection.IsSimple()) {
     return TableCtrs(kind, prior, table, rows.categories[column.projection.categories[0]]);
   }
   const KeyIndex index(table.keys);
@@ -94,7 +94,7 @@ StatisticColumns::Projection& StatisticColumns::Find(const CtrProjection& projec
 void StatisticColumns::SetKeys(const CtrProjection& projection, Projection* of) const {
   of->columns.assign(orders_.size(),
                      std::vector<std::vector<CtrBins>>(kinds_.Of(projection).size()));
-  if (IsSimple(projection)) {
+  if (projection.IsSimple()) {
     const uint32_t category = projection.categories[0];
     const std::span<const uint64_t> hashes = categories_.values[category].values();
     for (const uint64_t hash : hashes.first(categories_.learned[category])) {
@@ -129,7 +129,7 @@ std::vector<uint64_t> StatisticColumns::CombinedKeys(const CtrProjection& projec
 }
 
 RowKeys StatisticColumns::KeysOf(const CtrProjection& projection, const Projection& of) const {
-  if (IsSimple(projection)) {
+  if (projection.IsSimple()) {
     return {.of_rows = learn_.categories[projection.categories[0]], .count = of.keys.size()};
   }
   return {.of_rows = of.combined, .count = of.keys.size()};

@@ -65,9 +65,6 @@ class StatisticColumns {
     std::vector<std::vector<std::vector<CtrBins>>> columns;
   };
 
-  static bool IsSimple(const CtrProjection& projection) {
-    return projection.categories.size() == 1 && projection.splits.empty();
-  }
   Projection& Find(const CtrProjection& projection);
   void SetKeys(const CtrProjection& projection, Projection* of) const;
   std::vector<uint64_t> CombinedKeys(const CtrProjection& projection, const FitRows& rows) const;

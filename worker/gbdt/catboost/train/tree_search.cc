@@ -54,9 +54,11 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
     grower_.AddColumns(ctrs.NextLevel());
     const auto best = choice_.Choose(level, grower_.Score(), LevelRules(ctrs));
     if (!best.has_value()) break;
-    rules_->Use(FeaturesOf(best->split.column, ctrs));
+    if (rules_->is_active()) {
+      rules_->Use(FeaturesOf(best->split.column, ctrs));
+      level.score_before = best->score;
+    }
     ctrs.AddSplit(ModelSplit(best->split, &ctrs));
-    if (rules_->is_active()) level.score_before = best->score;
     if (!grower_.Split(best->split)) break;
   }
   return Finish(&ctrs);

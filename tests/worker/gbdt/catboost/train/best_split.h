@@ -1,7 +1,8 @@
-// The split that trees of tests take.
+// The split that trees of tests take, and where it sends rows.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 
@@ -21,6 +22,10 @@ inline std::optional<GrowSplit> BestSplit(const LevelScores& scores) {
     }
   }
   return best;
+}
+
+inline bool GoesRight(const GrowColumn& column, size_t place, uint8_t bin) {
+  return column.is_value ? bin == place + 1 : bin > place;
 }
 
 }  // namespace strata

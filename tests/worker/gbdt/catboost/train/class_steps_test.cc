@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -36,7 +37,7 @@ Case MakeCase(uint64_t seed, size_t outputs) {
   for (size_t i = 0; i < kRows * outputs; ++i) {
     made.raw.push_back(static_cast<double>(random() % 4000) / 1000 - 2);
   }
-  made.rows.weight_sum = SumOfWeights(made.rows.weights);
+  made.rows.weight_sum = std::accumulate(made.rows.weights.begin(), made.rows.weights.end(), 0.0);
   return made;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ FitRows RowsOf(std::vector<float> labels) {
   FitRows rows;
   rows.labels = std::move(labels);
   rows.weights.assign(rows.labels.size(), 1);
-  rows.weight_sum = SumOfWeights(rows.weights);
+  rows.weight_sum = std::accumulate(rows.weights.begin(), rows.weights.end(), 0.0);
   return rows;
 }
 

@@ -64,8 +64,7 @@ double ScoreOf(const Rows& rows, const std::vector<size_t>& leaves, size_t leaf_
     std::vector<double> gradients(2 * leaf_count);
     std::vector<double> weights(2 * leaf_count);
     for (size_t row = 0; row < count; ++row) {
-      const uint8_t bin = column.bins[row];
-      const bool right = column.is_value ? bin == place + 1 : bin > place;
+      const bool right = GoesRight(column, place, column.bins[row]);
       gradients[2 * leaves[row] + (right ? 1 : 0)] += rows.gradients[k * count + row];
       weights[2 * leaves[row] + (right ? 1 : 0)] += rows.weights[row];
     }
@@ -103,13 +102,13 @@ void ExpectScoresOfPlainSums(const Rows& rows, const ScoreRule& rule, size_t kep
   std::vector<size_t> leaves(rows.weights.size());
   for (int tree = 0; tree < 2; ++tree) {  // the second one uses memory of the first
     size_t levels = 0;
+    GrowSplit split;  // of the level before
     std::ranges::fill(leaves, 0);
     const GrownObliviousTree grown = GrowTree(grower, rows, 5, [&](const LevelScores& scores) {
       if (levels > 0) {
-        const GrowSplit split = grower.splits().back();
         for (size_t row = 0; row < leaves.size(); ++row) {
           const GrowColumn& column = rows.columns[split.column];
-          const bool right = column.GoesRight(split.place, column.bins[row]);
+          const bool right = GoesRight(column, split.place, column.bins[row]);
           leaves[row] |= (right ? size_t{1} : 0) << (levels - 1);
         }
       }
@@ -122,6 +121,7 @@ void ExpectScoresOfPlainSums(const Rows& rows, const ScoreRule& rule, size_t kep
               << "level " << levels << ", column " << c << ", split " << place;
         }
       }
+      split = *BestSplit(scores);
       ++levels;
     });
     EXPECT_EQ(levels, 5U);

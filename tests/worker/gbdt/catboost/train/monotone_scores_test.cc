@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/worker/gbdt/catboost/train/best_split.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 
 namespace strata {
@@ -54,7 +55,7 @@ double PlainScore(const DirectedRows& rows, std::vector<GrowSplit> splits, const
     size_t leaf = 0;
     for (size_t k = 0; k < splits.size(); ++k) {
       const GrowColumn& column = rows.columns[splits[k].column];
-      leaf |= size_t{column.GoesRight(splits[k].place, column.bins[row])} << k;
+      leaf |= size_t{GoesRight(column, splits[k].place, column.bins[row])} << k;
     }
     gradients[leaf] += rows.gradients[row];
     weights[leaf] += rows.weights[row];

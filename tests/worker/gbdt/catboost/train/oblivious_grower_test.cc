@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <random>
 
 #include "tests/worker/gbdt/catboost/train/best_split.h"
@@ -42,7 +43,7 @@ RandomRows MakeRows(uint64_t seed, size_t count) {
     made.rows.weights.push_back(static_cast<float>(below(5)) / 3);
     made.raw.push_back(static_cast<double>(below(2000)) / 500 - 2);
   }
-  made.rows.weight_sum = SumOfWeights(made.rows.weights);
+  made.rows.weight_sum = std::accumulate(made.rows.weights.begin(), made.rows.weights.end(), 0.0);
   return made;
 }
 

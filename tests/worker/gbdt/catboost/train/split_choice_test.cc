@@ -21,9 +21,15 @@ std::unique_ptr<WorkPool> ChoicePool(int threads) {
   return std::move(*WorkPool::Start("test", threads));
 }
 
-// The share of levels, of several trees, that take this split.
+// The plain rule for each column.
+std::vector<ColumnRule> PlainRules(const LevelScores& scores) {
+  return std::vector<ColumnRule>(scores.size());
+}
+
+// The share of levels, of several trees, that take this split. Without rules they are plain.
 double ShareOf(const LevelScores& scores, const GrowSplit& split, TreeLevel level,
-               const std::vector<ColumnRule>& rules = {}, double rsm = 1) {
+               std::vector<ColumnRule> rules = {}, double rsm = 1) {
+  if (rules.empty()) rules = PlainRules(scores);
   const std::unique_ptr<WorkPool> pool = ChoicePool(0);
   const SplitChoice choice(7, rsm, *pool);
   double taken = 0;
@@ -34,7 +40,7 @@ double ShareOf(const LevelScores& scores, const GrowSplit& split, TreeLevel leve
     if (!found || found->split.column != split.column || found->split.place != split.place) {
       continue;
     }
-    const ColumnRule rule = rules.empty() ? ColumnRule() : rules[split.column];
+    const ColumnRule& rule = rules[split.column];
     EXPECT_EQ(found->score, (scores[split.column][split.place] - rule.penalty) * rule.factor);
     taken += 1;
   }
@@ -48,11 +54,12 @@ TEST(SplitChoice, ScoresThatAreNoNumbersAreNotTaken) {
   const std::unique_ptr<WorkPool> pool = ChoicePool(0);
   const SplitChoice choice(3, 1, *pool);
   const double none = std::nan("");
-  const auto found = choice.Choose({}, {{none, 1}, {0, 2, none, 2}, {2}}, {});
+  const LevelScores scores = {{none, 1}, {0, 2, none, 2}, {2}};
+  const auto found = choice.Choose({}, scores, PlainRules(scores));
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->split.column, 1U);
   EXPECT_EQ(found->split.place, 1U);
-  EXPECT_FALSE(choice.Choose({}, {{}, {none}}, {}).has_value());
+  EXPECT_FALSE(choice.Choose({}, {{}, {none}}, PlainRules({{}, {none}})).has_value());
 }
 
 TEST(SplitChoice, WithoutNoiseTakesTheFirstLargestScore) {
@@ -67,13 +74,14 @@ TEST(SplitChoice, WithoutNoiseTakesTheFirstLargestScore) {
       }
     }
     const auto expected = BestSplit(scores);
-    const auto found = choice.Choose({}, scores, {});
+    const auto found = choice.Choose({}, scores, PlainRules(scores));
     ASSERT_EQ(found.has_value(), expected.has_value());
     if (!found) continue;
     EXPECT_EQ(found->split.column, expected->column);
     EXPECT_EQ(found->split.place, expected->place);
   }
-  EXPECT_FALSE(choice.Choose({}, {{std::nan("")}, {}}, {}).has_value());
+  const LevelScores none = {{std::nan("")}, {}};
+  EXPECT_FALSE(choice.Choose({}, none, PlainRules(none)).has_value());
 }
 
 // The difference of two normal numbers decides.
@@ -129,8 +137,9 @@ TEST(SplitChoice, DependsOnSeedTreeAndLevelAlone) {
   const LevelScores scores(20, std::vector<double>(100, 1.0));
   const auto choose = [&scores](uint64_t seed, uint64_t tree, uint64_t level, int threads) {
     const std::unique_ptr<WorkPool> pool = ChoicePool(threads);
-    const auto found = SplitChoice(seed, 0.7, *pool)
-                           .Choose({.tree = tree, .level = level, .deviation = 1}, scores, {});
+    const auto found =
+        SplitChoice(seed, 0.7, *pool)
+            .Choose({.tree = tree, .level = level, .deviation = 1}, scores, PlainRules(scores));
     return std::pair(found->split.column, found->split.place);
   };
   const auto first = choose(1, 2, 3, 0);

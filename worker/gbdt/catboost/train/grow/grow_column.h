@@ -16,10 +16,6 @@ struct GrowColumn {
   // 1: values of leaves may not fall where a split goes right; -1: they may not rise; 0: they are
   // free. MonotoneLeaves says what that means for a tree.
   int8_t direction = 0;
-
-  bool GoesRight(size_t place, uint8_t bin) const {
-    return is_value ? bin == place + 1 : bin > place;
-  }
 };
 
 // A split by its column's place in the list of a tree's columns, and its own place there.

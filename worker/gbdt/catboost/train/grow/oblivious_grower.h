@@ -63,7 +63,6 @@ class ObliviousGrower {
   bool Split(const GrowSplit& split);
 
   size_t levels() const { return splits_.size(); }
-  std::span<const GrowSplit> splits() const { return splits_; }
   GrownObliviousTree Take();
 
  private:
