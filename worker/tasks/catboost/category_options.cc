@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "worker/tasks/catboost/option_reading.h"
+
 namespace strata {
 namespace {
 
@@ -37,7 +39,7 @@ Result<CategoryParameters> ReadCategoryParameters(const Settings& settings, size
   c.target_border_count = count("ctr_target_border_count");
   c.max_ctr_complexity = iterations < 200 ? 1 : 4;
   if (settings.IsSet("max_ctr_complexity")) c.max_ctr_complexity = count("max_ctr_complexity");
-  c.model_size_reg = static_cast<float>(settings.Float("model_size_reg"));
+  c.model_size_reg = FloatOption(settings, "model_size_reg");
   c.has_time = settings.Bool("has_time");
   c.permutation_count = count("permutation_count");
   if (const size_t block = count("fold_permutation_block"); block > 0) c.permutation_block = block;

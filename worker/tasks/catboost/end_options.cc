@@ -8,16 +8,12 @@
 #include <string>
 
 #include "worker/gbdt/catboost/train/overfitting_detector.h"
+#include "worker/tasks/catboost/option_reading.h"
 
 namespace strata {
 namespace {
 
 constexpr const char* kKeys[] = {"early_stopping_rounds", "od_type", "od_wait", "od_pval"};
-
-Status HasNoEffect(const Settings& settings, const char* key, const char* where) {
-  return Invalid(
-      fmt::format("{}: {} has no effect {}: remove it", settings.Origin(key), key, where));
-}
 
 // Nothing: no parameter of a detector is given.
 Result<std::optional<DetectorParameters>> ReadDetector(const Settings& settings, bool has_test) {

@@ -11,6 +11,7 @@
 
 #include "base/human_text.h"
 #include "worker/gbdt/catboost/train/whole_number.h"
+#include "worker/tasks/catboost/option_reading.h"
 
 namespace strata {
 namespace {
@@ -61,6 +62,19 @@ std::optional<std::string> TextOf(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+Status CheckDirections(const Settings& settings, const FitParameters& p) {
+  if (p.features.directions.empty()) return {};
+  if (p.leaf_method == LeafMethod::kExact) {
+    return Invalid(
+        fmt::format("{}: monotone_constraints are not there yet for leaf_estimation_method = "
+                    "Exact, which {} has by default: expected Gradient",
+                    settings.Origin("monotone_constraints"), LossText(p.loss)));
+  }
+  if (!IsMultiClass(p.loss.type)) return {};
+  return Invalid(fmt::format("{}: monotone_constraints are not there yet for {}: remove it",
+                             settings.Origin("monotone_constraints"), LossText(p.loss)));
+}
+
 }  // namespace
 
 std::optional<std::string> FeatureText(std::string_view key, const nlohmann::json& value) {
@@ -77,8 +91,8 @@ std::optional<std::string> FeatureText(std::string_view key, const nlohmann::jso
   return fmt::format(fmt::runtime(value.is_array() ? "({})" : "{}"), fmt::join(parts, ","));
 }
 
-Result<FeatureRules> ReadFeatureRules(const Settings& settings) {
-  FeatureRules rules;
+Status SetFeatureRules(const Settings& settings, FitParameters* parameters) {
+  FeatureRules& rules = parameters->features;
   const auto not_negative = [](double number) { return number >= 0 && std::isfinite(number); };
   STRATA_ASSIGN(rules.weights,
                 ReadNumbers(settings, "feature_weights", not_negative, "numbers of 0 or above"));
@@ -89,18 +103,15 @@ Result<FeatureRules> ReadFeatureRules(const Settings& settings) {
   };
   STRATA_ASSIGN(rules.directions,
                 ReadNumbers(settings, "monotone_constraints", is_direction, "1, 0 or -1"));
-  rules.penalties_coefficient = static_cast<float>(settings.Float("penalties_coefficient"));
+  rules.penalties_coefficient = FloatOption(settings, "penalties_coefficient");
   if (settings.IsSet("penalties_coefficient") && rules.first_use_penalties.empty()) {
-    return Invalid(
-        fmt::format("{}: penalties_coefficient has no effect without first_feature_use_penalties: "
-                    "remove it",
-                    settings.Origin("penalties_coefficient")));
+    return HasNoEffect(settings, "penalties_coefficient", "without first_feature_use_penalties");
   }
   // As in "3:5-9:age".
   if (const std::string& ignored = settings.Text(kIgnored); !ignored.empty()) {
     rules.ignored = Parts(ignored, ':');
   }
-  return rules;
+  return CheckDirections(settings, *parameters);
 }
 
 }  // namespace strata

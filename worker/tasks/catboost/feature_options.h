@@ -8,7 +8,7 @@
 
 #include "base/settings/settings.h"
 #include "strata/status.h"
-#include "worker/gbdt/catboost/train/feature_rules.h"
+#include "worker/gbdt/catboost/train/fit_parameters.h"
 
 namespace strata {
 
@@ -17,10 +17,10 @@ namespace strata {
 // what is in there is neither a number nor a text.
 std::optional<std::string> FeatureText(std::string_view key, const nlohmann::json& value);
 
-// Reads feature_weights, first_feature_use_penalties, penalties_coefficient, monotone_constraints
-// and ignored_features
-// from settings that have those rows. kInvalid: a text of another form, or a number that the
-// parameter cannot have.
-Result<FeatureRules> ReadFeatureRules(const Settings& settings);
+// Sets `features` by feature_weights, first_feature_use_penalties, penalties_coefficient,
+// monotone_constraints and ignored_features, which the settings have rows of. Loss and leaf method
+// are set before. kInvalid: a text of another form, a number that the parameter cannot have, or
+// monotone_constraints of a loss or leaf method that lacks them.
+Status SetFeatureRules(const Settings& settings, FitParameters* parameters);
 
 }  // namespace strata

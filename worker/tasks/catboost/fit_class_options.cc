@@ -11,6 +11,7 @@
 #include "base/human_text.h"
 #include "worker/gbdt/catboost/train/class_labels.h"
 #include "worker/gbdt/catboost/train/whole_number.h"
+#include "worker/tasks/catboost/option_reading.h"
 
 namespace strata {
 namespace {
@@ -100,7 +101,7 @@ Status SetClassParameters(const Settings& settings, FitParameters* parameters) {
       return Invalid(fmt::format("{}: scale_pos_weight is for Logloss: use class_weights",
                                  settings.Origin("scale_pos_weight")));
     }
-    parameters->class_weights = {1, static_cast<float>(settings.Float("scale_pos_weight"))};
+    parameters->class_weights = {1, FloatOption(settings, "scale_pos_weight")};
   }
   return ReadClassWeights(settings, &parameters->class_weights);
 }

@@ -17,6 +17,7 @@
 #include "worker/tasks/catboost/fit_class_options.h"
 #include "worker/tasks/catboost/fit_loss_options.h"
 #include "worker/tasks/catboost/fit_settings.h"
+#include "worker/tasks/catboost/option_reading.h"
 #include "worker/tasks/catboost/pool_settings.h"
 #include "worker/tasks/catboost/sampling_options.h"
 #include "worker/tasks/catboost/shrink_options.h"
@@ -150,13 +151,10 @@ class FitReader {
     return joined;
   }
 
-  // As float, as CatBoost has it.
-  double Rounded(const char* key) const { return static_cast<float>(settings_.Float(key)); }
-
   // Nothing: it is chosen.
   Result<std::optional<double>> LearningRate() const {
     if (settings_.IsSet("learning_rate")) {
-      const double rate = Rounded("learning_rate");
+      const double rate = FloatOption(settings_, "learning_rate");
       if (rate > 0) return std::optional<double>(rate);
       return Invalid(fmt::format("{}: learning_rate: expected a number above 0, found {}",
                                  settings_.Origin("learning_rate"),
@@ -174,7 +172,7 @@ class FitReader {
     p.iterations = static_cast<size_t>(settings_.Int("iterations"));
     STRATA_ASSIGN(p.learning_rate, LearningRate());
     p.depth = static_cast<size_t>(settings_.Int("depth"));
-    p.l2_leaf_reg = Rounded("l2_leaf_reg");
+    p.l2_leaf_reg = FloatOption(settings_, "l2_leaf_reg");
     const std::string& score = settings_.Text("score_function");
     p.score = score == "Cosine"         ? ScoreFunction::kCosine
               : score == "L2"           ? ScoreFunction::kL2
@@ -186,20 +184,10 @@ class FitReader {
     STRATA_TRY(SetEnd(settings_, &p));
     STRATA_ASSIGN(p.sampling, ReadSampling(settings_, p.loss.type));
     p.random_seed = static_cast<uint64_t>(settings_.Int("random_seed"));
-    STRATA_ASSIGN(p.features, ReadFeatureRules(settings_));
-    if (!p.features.directions.empty() && p.leaf_method == LeafMethod::kExact) {
-      return Invalid(
-          fmt::format("{}: monotone_constraints are not there yet for leaf_estimation_method = "
-                      "Exact, which {} has by default: expected Gradient",
-                      settings_.Origin("monotone_constraints"), LossText(p.loss)));
-    }
-    if (!p.features.directions.empty() && IsMultiClass(p.loss.type)) {
-      return Invalid(fmt::format("{}: monotone_constraints are not there yet for {}: remove it",
-                                 settings_.Origin("monotone_constraints"), LossText(p.loss)));
-    }
+    STRATA_TRY(SetFeatureRules(settings_, &p));
     STRATA_ASSIGN(p.shrink, ReadShrinkage(settings_, !p.features.directions.empty()));
-    p.random_strength = Rounded("random_strength");
-    p.rsm = Rounded("rsm");
+    p.random_strength = FloatOption(settings_, "random_strength");
+    p.rsm = FloatOption(settings_, "rsm");
     if (!(p.rsm > 0)) {
       return Invalid(fmt::format("{}: rsm: expected a probability above 0, found {}",
                                  settings_.Origin("rsm"), settings_.Float("rsm")));

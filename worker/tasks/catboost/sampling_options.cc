@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "worker/tasks/catboost/option_reading.h"
+
 namespace strata {
 namespace {
 
@@ -37,15 +39,10 @@ Result<BootstrapParameters> ReadSampling(const Settings& settings, FitLoss loss)
   const std::string type = is_chosen ? "Bayesian" : settings.Text("bootstrap_type");
   for (const OfType& of : kOfTypes) {
     if (!settings.IsSet(of.key) || std::ranges::find(of.types, type) != of.types.end()) continue;
-    return Invalid(fmt::format("{}: {} has no effect with bootstrap_type = {}: remove it",
-                               settings.Origin(of.key), of.key, type));
+    return HasNoEffect(settings, of.key, fmt::format("with bootstrap_type = {}", type));
   }
-  // As floats, as CatBoost has them.
-  const auto rounded = [&settings](const char* key) -> double {
-    return static_cast<float>(settings.Float(key));
-  };
   BootstrapParameters p = {.type = TypeOf(type),
-                           .bagging_temperature = rounded("bagging_temperature")};
+                           .bagging_temperature = FloatOption(settings, "bagging_temperature")};
   p.is_per_level = settings.Text("sampling_frequency") == "PerTreeLevel";
   if (p.is_per_level && p.type == BootstrapType::kNo) {
     return Invalid(
@@ -53,9 +50,9 @@ Result<BootstrapParameters> ReadSampling(const Settings& settings, FitLoss loss)
                     "remove it",
                     settings.Origin("sampling_frequency")));
   }
-  if (settings.IsSet("mvs_reg")) p.mvs_reg = rounded("mvs_reg");
+  if (settings.IsSet("mvs_reg")) p.mvs_reg = FloatOption(settings, "mvs_reg");
   if (settings.IsSet("subsample")) {
-    p.subsample = rounded("subsample");
+    p.subsample = FloatOption(settings, "subsample");
     if (*p.subsample > 0) return p;
     return Invalid(fmt::format("{}: subsample: expected a share above 0, found {}",
                                settings.Origin("subsample"), settings.Float("subsample")));

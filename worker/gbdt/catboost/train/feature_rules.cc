@@ -55,8 +55,7 @@ class FeatureNames {
   std::map<std::string_view, size_t> by_name_;
 };
 
-}  // namespace
-
+// Numbers by the model's features, and `other` for those without one.
 Result<std::vector<double>> ByFeature(const FeatureNumbers& numbers, const char* key, double other,
                                       const CatBoostModel& model) {
   std::vector<double> by_feature(model.features(), other);
@@ -68,6 +67,8 @@ Result<std::vector<double>> ByFeature(const FeatureNumbers& numbers, const char*
   }
   return by_feature;
 }
+
+}  // namespace
 
 Result<std::vector<double>> Directions(const FeatureRules& rules, const CatBoostModel& model) {
   constexpr const char* kKey = "monotone_constraints";

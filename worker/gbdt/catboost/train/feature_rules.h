@@ -26,25 +26,21 @@ struct FeatureRules {
   std::vector<std::string> ignored;
 };
 
-// The numbers by the model's features, in the order of its data, and `other` for those without one.
-// A text that is a name counts as one, even if it could be an index. kInvalid: it names `key`, and
-// a feature that is not there.
-Result<std::vector<double>> ByFeature(const FeatureNumbers& numbers, const char* key, double other,
-                                      const CatBoostModel& model);
-
-// The directions by feature, 0 for those without one. kInvalid: as above, and a category has one.
+// The directions by the model's features, in the order of its data, 0 for those without one. A text
+// that is a name counts as one, even if it could be an index. kInvalid: a feature is not there, or
+// a category has a direction; the parameter is named.
 Result<std::vector<double>> Directions(const FeatureRules& rules, const CatBoostModel& model);
 
 // Takes borders and values of ignored features from a model whose splits are not listed yet, and
-// takes them out of the categories that have statistics, so that no split is of them. kInvalid: as
-// above.
+// takes them out of the categories that have statistics, so that no split is of them. kInvalid: a
+// feature is not there.
 Status IgnoreFeatures(const FeatureRules& rules, CatBoostModel* model,
                       std::vector<uint32_t>* with_statistics);
 
 // The rules of a training's columns, which change as trees use features. One thread.
 class ColumnRules {
  public:
-  // kInvalid: as above.
+  // kInvalid: a feature is not there.
   static Result<ColumnRules> Make(const FeatureRules& rules, const CatBoostModel& model);
 
   // Whether a feature has a rule. Of and Use are for rules that are active.
