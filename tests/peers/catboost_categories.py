@@ -11,18 +11,9 @@ something is not; 77: there is no catboost.
 """
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-try:
-    import catboost
-    import numpy
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+from catboost_peer import catboost, numpy, run, run_cases
 
 LEARN = 2000
 TEST = 2000
@@ -64,12 +55,6 @@ def make_rows(rng, count):
 def write(path, rows, labels):
     lines = ["\t".join(str(cell) for cell in (label, *row)) for label, row in zip(labels, rows)]
     path.write_text("\n".join(lines) + "\n")
-
-
-def run(*words):
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
 
 
 def splits_of(model, tree):
@@ -152,16 +137,5 @@ def check(worker, name, case, rng, folder):
     return good
 
 
-def main(arguments):
-    worker = arguments[0]
-    seed = int(arguments[1]) if len(arguments) > 1 else int.from_bytes(os.urandom(2), "little")
-    print(f"seed {seed}")
-    good = True
-    with tempfile.TemporaryDirectory() as folder:
-        for name, case in CASES.items():
-            good &= check(worker, name, case, numpy.random.default_rng(seed), Path(folder))
-    return 0 if good else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases(sys.argv[1:], CASES, check))

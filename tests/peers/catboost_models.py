@@ -10,30 +10,16 @@ not; 77: there is no catboost.
 
 import json
 import math
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import catboost
-    import numpy
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+from catboost_peer import catboost, numpy, run, seed_of
 
 FEATURES = ["f0", "f1", "f2", "c0", "c1", "c2"]
 LIMIT = 1e-9
 # Their tables hold fractions, which CatBoost would read as whole numbers.
 REFUSED = ["means"]
-
-
-def run(worker, *words, fails=False):
-    done = subprocess.run([worker, *words], capture_output=True, text=True, check=False)
-    if (done.returncode != 0) != fails:
-        sys.exit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
-    return done.stderr
 
 
 def predicted(path):
@@ -81,7 +67,7 @@ class Check:
         out = self.folder / "written.json"
         if name in REFUSED:
             errors = run(self.worker, "--task=convert", f"model_file={model}", f"output_path={out}",
-                         fails=True)
+                         fails=True).stderr
             self.report(name, "refused", 0.0 if "whole numbers" in errors else math.inf)
             return
         run(self.worker, "--task=convert", f"model_file={model}", f"output_path={out}")
@@ -152,8 +138,7 @@ def check_trained(check, seed):
 
 def main(arguments):
     worker, golden = arguments
-    seed = int.from_bytes(os.urandom(2), "little")
-    print(f"seed {seed}")
+    seed = seed_of([])
     with tempfile.TemporaryDirectory() as folder:
         check = Check(worker, folder)
         check_golden(check, Path(golden))

@@ -8,18 +8,11 @@ another one each run, and printed. Exit code 0: all is so; 1: something is not; 
 """
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import catboost
-    import numpy
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+from catboost_peer import catboost, numpy, run, seed_of
 
 LEARN = 1500
 ROWS = LEARN + 3000
@@ -51,12 +44,9 @@ def write_rows(path, rows, labels):
 
 def our_loss(worker, params, folder):
     (folder / "params.json").write_text(json.dumps(params))
-    done = subprocess.run([worker, f"--catboost-params={folder / 'params.json'}", "--json",
-                           f"learn_set={folder / 'learn.tsv'}", f"test_set={folder / 'test.tsv'}",
-                           f"model_file={folder / 'model.json'}", "use_best_model=false"],
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{params}: exit code {done.returncode}\n{done.stderr}")
+    done = run(worker, f"--catboost-params={folder / 'params.json'}", "--json",
+               f"learn_set={folder / 'learn.tsv'}", f"test_set={folder / 'test.tsv'}",
+               f"model_file={folder / 'model.json'}", "use_best_model=false")
     return json.loads(done.stdout.splitlines()[-1])["metrics"]["test"][params["loss_function"]]
 
 
@@ -68,9 +58,8 @@ def their_loss(params, learn, test):
 
 
 def main(arguments):
-    worker = arguments[0]
-    seed = int(arguments[1]) if len(arguments) > 1 else int.from_bytes(os.urandom(2), "little")
-    print(f"seed {seed}")
+    worker, *rest = arguments
+    seed = seed_of(rest)
     rows, labels = make_rows(numpy.random.default_rng(seed))
     learn = catboost.Pool(rows[:LEARN], labels[:LEARN])
     test = catboost.Pool(rows[LEARN:], labels[LEARN:])

@@ -9,18 +9,9 @@ is no catboost.
 """
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-try:
-    import catboost
-    import numpy
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+from catboost_peer import catboost, numpy, run, run_cases
 
 LEAF_LIMIT = 1e-9
 SCORE_LIMIT = 1e-6
@@ -191,12 +182,8 @@ def check(worker, name, case, rng, folder):
     (folder / "rows.cd").write_text("0\tLabel\n1\tWeight\n")
     params = FIXED | case
     (folder / "params.json").write_text(json.dumps(params))
-    done = subprocess.run([worker, f"--catboost-params={folder / 'params.json'}",
-                           f"learn_set={folder / 'rows.tsv'}", f"cd={folder / 'rows.cd'}",
-                           f"model_file={folder / 'ours.json'}"],
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{name}: exit code {done.returncode}\n{done.stderr}")
+    run(worker, f"--catboost-params={folder / 'params.json'}", f"learn_set={folder / 'rows.tsv'}",
+        f"cd={folder / 'rows.cd'}", f"model_file={folder / 'ours.json'}")
     model = catboost.CatBoost(params | dict(has_time=True, verbose=False, thread_count=1,
                                             allow_writing_files=False))
     pool = catboost.Pool(rows, labels, weight=weights)
@@ -216,16 +203,5 @@ def check(worker, name, case, rng, folder):
     return not wrong
 
 
-def main(arguments):
-    worker = arguments[0]
-    seed = int(arguments[1]) if len(arguments) > 1 else int.from_bytes(os.urandom(2), "little")
-    print(f"seed {seed}")
-    good = True
-    with tempfile.TemporaryDirectory() as folder:
-        for name, case in CASES.items():
-            good &= check(worker, name, case, numpy.random.default_rng(seed), Path(folder))
-    return 0 if good else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases(sys.argv[1:], CASES, check))
