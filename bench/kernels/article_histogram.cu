@@ -46,7 +46,7 @@ struct Row {
   float weight = 0;
 };
 
-// What a thread of a block adds to.
+// An Adder says which sums in shared memory a thread of a block adds to.
 template <typename Of>
 class Adder {
  public:

@@ -21,7 +21,7 @@ std::vector<double> RawOf(const CatBoostModel& model, const CatBoostRows& rows) 
   return raw;
 }
 
-// What the peer reads is what ours predicts for.
+// The peer reads the same model and rows that ours predicts for.
 TEST(CatBoostModelData, FilesAreTheModelAndItsRows) {
   constexpr size_t kRows = 500;
   for (const bool has_categories : {false, true}) {

@@ -1,5 +1,5 @@
-// What a split of a leaf adds to its score, the same to the bit on CPUs and GPUs. The formulas are
-// those of CatBoost (private/libs/algo/score_calcers.* of its sources).
+// These functions say what a split of a leaf adds to its score, the same to the bit on CPUs and
+// GPUs. The formulas are those of CatBoost (private/libs/algo/score_calcers.* of its sources).
 #pragma once
 
 #include "kernels/core/math.h"

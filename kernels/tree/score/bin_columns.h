@@ -71,7 +71,8 @@ struct KeyTable {
   ArrayPart columns;     // of key_columns
   size_t bins = 0;       // where in key_bins those of its keys begin
 
-  // Where the bins of a key stand, by its place among the keys; keys.count: one that is not there.
+  // Returns where the bins of a key stand, by its place among the keys. A missing key has the place
+  // keys.count.
   STRATA_HD size_t BinsOf(size_t place) const { return bins + place * columns.count; }
 };
 
@@ -81,7 +82,7 @@ STRATA_HD uint64_t CombinedKey(uint64_t key, uint64_t element) {
   return kFactor * (key + kFactor * element);
 }
 
-// What a key takes in of a category: its hash as a signed number.
+// A key takes in a category's hash as a signed number.
 STRATA_HD uint64_t KeyOfCategory(uint32_t hash) {
   return static_cast<uint64_t>(int64_t{static_cast<int32_t>(hash)});
 }

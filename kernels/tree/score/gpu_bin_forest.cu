@@ -46,7 +46,7 @@ struct PieceView {
   uint32_t rows;
   uint32_t blocks;  // of threads, a thread a row
 
-  // Of a launch with as many blocks for each column, or table, as for the rows.
+  // A launch has as many blocks for each column, or table, as for the rows.
   __device__ uint32_t ColumnOfBlock() const { return blockIdx.x / blocks; }
   __device__ uint32_t Row() const { return blockIdx.x % blocks * kThreads + threadIdx.x; }
 };

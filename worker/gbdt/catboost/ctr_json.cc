@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 
 #include "base/human_text.h"
 #include "worker/gbdt/catboost/json_features.h"
+#include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
 namespace {
@@ -136,10 +136,7 @@ class CtrReader {
 
   static bool ReadKey(const nlohmann::json& item, uint64_t* key) {
     const auto* const text = item.get_ptr<const std::string*>();
-    if (text == nullptr) return false;
-    const char* const end = text->data() + text->size();
-    const auto [stop, error] = std::from_chars(text->data(), end, *key);
-    return error == std::errc() && stop == end;
+    return text != nullptr && ReadNumber(*text, key);
   }
 
   Result<CtrProjection> ProjectionAt(const JsonAt& holder, const char* key) const {

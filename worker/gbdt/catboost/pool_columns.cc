@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
 namespace {
@@ -147,9 +147,7 @@ Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
                       Counted(fields.size(), "field")));
     }
     size_t place = 0;
-    const char* const last = fields[0].data() + fields[0].size();
-    const auto [stop, error] = std::from_chars(fields[0].data(), last, place);
-    if (error != std::errc() || stop != last || place >= count) {
+    if (!ReadNumber(fields[0], &place) || place >= count) {
       return Invalid(
           fmt::format("{}: expected the place of a column, from 0 to {}, found '{}': {} has {} in "
                       "its first row with this delimiter",

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cfloat>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "base/log.h"
 #include "worker/data/file/line_reader.h"
 #include "worker/gbdt/catboost/category_hash.h"
+#include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
 namespace {
@@ -72,9 +72,7 @@ bool ReadPoolNumber(std::string_view field, float* number) {
   std::string_view digits = field;
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   double value = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, value);
-  if (error == std::errc() && stop == end && std::isfinite(value)) {
+  if (ReadNumber(digits, &value) && std::isfinite(value)) {
     const bool fits = std::abs(value) <= FLT_MAX;
     *number = fits ? static_cast<float>(value) : (value > 0 ? kInfinity : -kInfinity);
     if (*number == 0) *number = 0;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/human_text.h"
-#include "worker/gbdt/catboost/train/whole_number.h"
+#include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 int64_t VerboseNumber(const std::string& text) {
   if (text == "true" || text == "false") return text == "true" ? 1 : 0;
   int64_t number = -1;
-  return ReadWholeNumber(text, &number) ? number : -1;
+  return ReadNumber(text, &number) ? number : -1;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/human_text.h"
-#include "worker/gbdt/catboost/train/whole_number.h"
+#include "worker/gbdt/catboost/read_number.h"
 #include "worker/tasks/catboost/option_reading.h"
 
 namespace strata {
@@ -37,8 +37,7 @@ bool ParseNumbers(std::string_view text, FeatureNumbers* numbers) {
     if (!is_list && (colon == part.npos || colon == 0)) return false;
     std::string feature = is_list ? fmt::format("{}", numbers->size()) : part.substr(0, colon);
     double number = 0;
-    if (!ReadWholeNumber(std::string_view(part).substr(is_list ? 0 : colon + 1), &number))
-      return false;
+    if (!ReadNumber(std::string_view(part).substr(is_list ? 0 : colon + 1), &number)) return false;
     numbers->emplace_back(std::move(feature), static_cast<float>(number));
   }
   return true;

@@ -9,8 +9,8 @@
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/read_number.h"
 #include "worker/gbdt/catboost/train/class_labels.h"
-#include "worker/gbdt/catboost/train/whole_number.h"
 #include "worker/tasks/catboost/option_reading.h"
 
 namespace strata {
@@ -36,7 +36,7 @@ Result<std::string_view> OneWeighting(const Settings& settings, FitLoss loss) {
 Status ReadClassWeights(const Settings& settings, std::vector<float>* weights) {
   for (const std::string& text : settings.TextList("class_weights")) {
     float& weight = weights->emplace_back();
-    if (ReadWholeNumber(text, &weight) && weight >= 0 && std::isfinite(weight)) continue;
+    if (ReadNumber(text, &weight) && weight >= 0 && std::isfinite(weight)) continue;
     return Invalid(fmt::format("{}: class_weights: expected numbers of 0 or above, found '{}'",
                                settings.Origin("class_weights"), ShownBytes(text)));
   }

@@ -121,9 +121,9 @@ constexpr Setting kFitSettings[] = {
      .type = SettingType::kInt,
      .default_value = "",
      .help =
-         "Steps that make the value of a leaf. Without it Logloss and CrossEntropy take 10 with "
-         "Newton and 40 with Gradient, Expectile 5 and 10, Poisson 10 and 1, MultiClass and "
-         "MultiClassOneVsAll 1 and 10, and the others 1. "
+         "Steps that make the value of a leaf. Without it the loss decides, by Newton and by "
+         "Gradient: Logloss and CrossEntropy take 10 and 40, Expectile 5 and 10, Poisson 10 and 1, "
+         "MultiClass and MultiClassOneVsAll 1 and 10, the others 1. "
          "With fewer than 200 iterations and 20 features it is 1.",
      .min = 1,
      .max = 10000},

@@ -87,7 +87,7 @@ def make(columns, name, target, weight=False, test=False, features=None, **param
         kept["class_params"] = info["class_params"]
     saved["model_info"] = kept
     measured = model.get_evals_result()
-    # Of one metric its values; with eval_metric the values of each by name.
+    # One metric is a list of values; with eval_metric an object has the values of each by name.
     losses = measured if "eval_metric" in params else {
         part: list(values.values())[0] for part, values in measured.items()}
     case = dict(params=params, target=target, weight=weight, test=test, features=features, model=saved,
@@ -221,7 +221,7 @@ def main():
          first_feature_use_penalties=[1.5, 0.75], penalties_coefficient=1)
     make(columns, "ignored", "real", loss_function="RMSE", ignored_features=["f0", "f3"])
     make(columns, "shrinks", "real", loss_function="RMSE", model_shrink_rate=0.5, test=True)
-    # With use_best_model CatBoost shrinks the bias by the rounds that it leaves out, too.
+    # CatBoost also shrinks the bias by the rounds that use_best_model leaves out.
     make(columns, "shrinks_less", "real", loss_function="RMSE", model_shrink_rate=0.25,
          model_shrink_mode="Decreasing", iterations=6, test=True, use_best_model=False)
     make(columns, "monotone", "real", loss_function="RMSE", depth=5, iterations=6,

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/human_text.h"
-#include "worker/gbdt/catboost/train/whole_number.h"
+#include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
 namespace {
@@ -39,7 +39,7 @@ std::string LowerCase(std::string_view text) {
 
 Result<size_t> ReadCount(std::string_view name, std::string_view value) {
   size_t count = 0;
-  if (ReadWholeNumber(value, &count) && count >= 1 && count <= kBordersMax) return count;
+  if (ReadNumber(value, &count) && count >= 1 && count <= kBordersMax) return count;
   return Invalid(fmt::format("{}: expected a whole number from 1 to {}, found '{}'", name,
                              kBordersMax, ShownBytes(value)));
 }
@@ -49,8 +49,8 @@ Result<float> ReadPrior(std::string_view value) {
   std::string_view rest = value;
   float numerator = 0;
   float denominator = 1;
-  const bool is_number = ReadWholeNumber(TakeBefore('/', &rest), &numerator) &&
-                         (rest.empty() || ReadWholeNumber(rest, &denominator));
+  const bool is_number = ReadNumber(TakeBefore('/', &rest), &numerator) &&
+                         (rest.empty() || ReadNumber(rest, &denominator));
   if (is_number && std::isfinite(numerator) && denominator == 1) return numerator;
   return Invalid(
       fmt::format("Prior: expected a number over 1, as 0.5/1, found '{}': other denominators are "
@@ -153,7 +153,7 @@ Result<std::map<size_t, std::vector<CtrDescription>>> ParsePerFeatureCtrs(std::s
     std::string_view rest = TakeBefore(';', &text);
     const std::string_view feature = TakeBefore(':', &rest);
     size_t place = 0;
-    if (!ReadWholeNumber(feature, &place)) {
+    if (!ReadNumber(feature, &place)) {
       return Invalid(
           fmt::format("expected the place of a feature and a colon, as 0:Borders, found '{}'",
                       ShownBytes(feature)));

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "worker/gbdt/catboost/train/whole_number.h"
+#include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
 namespace {
@@ -14,13 +14,13 @@ namespace {
 // Nothing: the text is no finite number.
 std::optional<double> NumberOf(const std::string& text) {
   double number = 0;
-  if (!ReadWholeNumber(text, &number) || !std::isfinite(number)) return {};
+  if (!ReadNumber(text, &number) || !std::isfinite(number)) return {};
   return number;
 }
 
 bool IsInteger(const std::string& text) {
   int32_t number = 0;
-  return ReadWholeNumber(text, &number) && std::to_string(number) == text;
+  return ReadNumber(text, &number) && std::to_string(number) == text;
 }
 
 }  // namespace

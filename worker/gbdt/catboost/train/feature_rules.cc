@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/human_text.h"
-#include "worker/gbdt/catboost/train/whole_number.h"
+#include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
 namespace {
@@ -24,7 +24,7 @@ class FeatureNames {
   std::optional<size_t> Find(std::string_view text) const {
     if (const auto named = by_name_.find(text); named != by_name_.end()) return named->second;
     size_t index = 0;
-    if (ReadWholeNumber(text, &index) && index < count_) return index;
+    if (ReadNumber(text, &index) && index < count_) return index;
     return std::nullopt;
   }
 

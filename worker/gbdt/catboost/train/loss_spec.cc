@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/human_text.h"
-#include "worker/gbdt/catboost/train/whole_number.h"
+#include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
 namespace {
@@ -123,7 +123,7 @@ Status ReadParameter(std::string_view word, LossSpec* loss) {
   }
   const std::string_view text = word.substr(at + 1);
   double value = 0;
-  const bool is_number = ReadWholeNumber(text, &value);
+  const bool is_number = ReadNumber(text, &value);
   const bool is_inside = known->is_open ? value > known->min && value < known->max
                                         : value >= known->min && value <= known->max;
   if (!is_number || !is_inside) {

@@ -1,4 +1,4 @@
-// Numbers of parameters and of classes' names.
+// Numbers of parameters, of names of classes, and of files.
 #pragma once
 
 #include <charconv>
@@ -7,9 +7,9 @@
 
 namespace strata {
 
-// Reads a number that is the whole of the text. False: it is none, or does not fit.
+// Reads a text that is one number and nothing else. False: it is none, or does not fit.
 template <typename Number>
-bool ReadWholeNumber(std::string_view text, Number* number) {
+bool ReadNumber(std::string_view text, Number* number) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, *number);
   return error == std::errc() && stop == end;
