@@ -15,6 +15,7 @@
 #include "worker/job/job.h"
 #include "worker/job/tree_settings.h"
 #include "worker/tasks/catboost/fit_settings.h"
+#include "worker/tasks/catboost/refused_parameters.h"
 #include "worker/tasks/options.h"
 
 namespace {
@@ -118,19 +119,34 @@ std::string TrainConfMarkdown() {
   return text + "\n";
 }
 
-// Of CatBoost's fit or calc.
-std::string CatBoostMarkdown(const char* head, const strata::SettingsTable& table,
-                             std::span<const strata::FitAlias> aliases) {
+std::string CatBoostRowsMarkdown(const char* head, const strata::SettingsTable& table) {
   std::string text = head;
   for (const strata::Setting& row : table.settings) {
     const std::string value =
         row.default_value.empty() ? "" : fmt::format("`{}`", row.default_value);
     text += fmt::format("| `{}` | {} | {} |\n", row.key, value, Escaped(row.help));
   }
-  if (!aliases.empty()) text += "\nOther names:\n\n| name | key |\n| --- | --- |\n";
-  for (const strata::FitAlias& alias : aliases) {
+  return text;
+}
+
+std::string FitMarkdown() {
+  std::string text = CatBoostRowsMarkdown(kFitHead, strata::FitSettingsTable());
+  text += "\nOther names:\n\n| name | key |\n| --- | --- |\n";
+  for (const strata::FitAlias& alias : strata::FitAliases()) {
     text += fmt::format("| `{}` | `{}` |\n", alias.name, alias.key);
   }
+  text +=
+      "\nRefused by name, unless they are left at what changes nothing:\n\n"
+      "| key | fine at | why |\n| --- | --- | --- |\n";
+  for (const strata::RefusedParameter& row : strata::RefusedParameters()) {
+    text += fmt::format("| `{}` | {} | {} |\n", row.key, WithTicks(row.idle), row.why);
+  }
+  return text + "\n";
+}
+
+std::string CalcMarkdown() {
+  const strata::SettingsTable& table = strata::CalcSettingsTable();
+  std::string text = CatBoostRowsMarkdown(kCalcHead, table);
   text += "\nRefused by name:\n\n| key | why |\n| --- | --- |\n";
   for (const strata::RefusedKey& row : table.refused) {
     text += fmt::format("| `{}` | {} |\n", row.key, row.why);
@@ -170,8 +186,6 @@ int main() {
   return strata::ExitCode(strata::PrintStdout(
       "{}{}\n{}\n{}{}{}{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
       strata::SettingsMarkdown(strata::JobSettingsTable()), OptimizersMarkdown(),
-      TrainConfMarkdown(),
-      CatBoostMarkdown(kFitHead, strata::FitSettingsTable(), strata::FitAliases()),
-      CatBoostMarkdown(kCalcHead, strata::CalcSettingsTable(), {}),
+      TrainConfMarkdown(), FitMarkdown(), CalcMarkdown(),
       strata::SettingsMarkdown(strata::WorkerSettingsTable())));
 }

@@ -6,6 +6,9 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "base/human_text.h"
 
@@ -35,11 +38,22 @@ std::string WhatEndsJson(std::string_view text, const std::string& name, size_t 
 }  // namespace
 
 Result<nlohmann::json> ParseJson(std::string_view text, const std::string& name, int depth_max) {
-  const auto is_shallow = [depth_max](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+  using Event = nlohmann::json::parse_event_t;
+  std::map<int, std::set<std::string, std::less<>>> keys;  // of the open objects, by depth
+  std::optional<std::string> twice;
+  const auto look = [&](int depth, Event event, const nlohmann::json& value) {
+    if (event == Event::object_start) keys[depth + 1].clear();
+    if (event == Event::key) {
+      const auto& key = value.get_ref<const std::string&>();
+      if (!twice.has_value() && !keys[depth].insert(key).second) twice = key;
+    }
     return depth <= depth_max;
   };
   try {
-    return nlohmann::json::parse(text, is_shallow);
+    nlohmann::json json = nlohmann::json::parse(text, look);
+    if (!twice.has_value()) return json;
+    return Corrupt(fmt::format("{}: the key '{}' stands twice in an object: give it once", name,
+                               ShownBytes(*twice)));
   } catch (const nlohmann::json::parse_error& error) {
     return Corrupt(WhatEndsJson(text, name, error.byte));
   } catch (const nlohmann::json::exception&) {

@@ -11,8 +11,8 @@
 
 namespace strata {
 
-// The document of a text. kCorrupt: name, line and column, what is there. Values nested deeper than
-// `depth_max` are left out.
+// The document of a text. kCorrupt: name, line and column, what is there; or a key that an object
+// has twice. Values nested deeper than `depth_max` are left out.
 Result<nlohmann::json> ParseJson(std::string_view text, const std::string& name,
                                  int depth_max = 32);
 

@@ -102,7 +102,10 @@ bool NameCatBoostModel(std::span<const std::string> words) {
 
 Result<CalcOptions> ParseCalcOptions(std::span<const std::string> words, const std::string& task) {
   Settings settings(CalcSettingsTable());
-  STRATA_TRY(SetWords(words, OptionOf, &settings));
+  STRATA_ASSIGN(const std::vector<KeyWord> options_given, SplitWords(words, OptionOf));
+  for (const KeyWord& word : options_given) {
+    STRATA_TRY(settings.Set(word.key, word.value, "command line"));
+  }
   STRATA_TRY(CheckTask(settings, task));
   CalcOptions options = {.task = task,
                          .model_file = settings.Text("model_file"),

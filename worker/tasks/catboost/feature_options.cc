@@ -103,7 +103,7 @@ Status SetFeatureRules(const Settings& settings, FitParameters* parameters) {
   STRATA_ASSIGN(rules.directions,
                 ReadNumbers(settings, "monotone_constraints", is_direction, "1, 0 or -1"));
   rules.penalties_coefficient = FloatOption(settings, "penalties_coefficient");
-  if (settings.IsSet("penalties_coefficient") && rules.first_use_penalties.empty()) {
+  if (rules.penalties_coefficient != 1 && rules.first_use_penalties.empty()) {
     return HasNoEffect(settings, "penalties_coefficient", "without first_feature_use_penalties");
   }
   // As in "3:5-9:age".

@@ -4,19 +4,14 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
-#include <string_view>
 
 #include "base/file/standard_input.h"
-#include "base/file/text_file.h"
-#include "base/human_text.h"
-#include "worker/gbdt/model/json_at.h"
 #include "worker/tasks/catboost/category_options.h"
 #include "worker/tasks/catboost/end_options.h"
 #include "worker/tasks/catboost/feature_options.h"
 #include "worker/tasks/catboost/fit_class_options.h"
+#include "worker/tasks/catboost/fit_input.h"
 #include "worker/tasks/catboost/fit_loss_options.h"
-#include "worker/tasks/catboost/fit_settings.h"
 #include "worker/tasks/catboost/option_reading.h"
 #include "worker/tasks/catboost/pool_settings.h"
 #include "worker/tasks/catboost/sampling_options.h"
@@ -25,46 +20,11 @@
 namespace strata {
 namespace {
 
-constexpr uint64_t kParamsBytesMax = 16 << 20;
-
-// Parameters of which one value is there.
-struct OnlyValue {
-  std::string_view key;
-  std::string_view value;
-};
-
-constexpr OnlyValue kOnlyValues[] = {
-    {"allow_writing_files", "false"},    {"boosting_type", "Plain"},
-    {"grow_policy", "SymmetricTree"},    {"task_type", "CPU"},
-    {"counter_calc_method", "SkipTest"},
-};
-
-Status CheckOnlyValues(const Settings& settings) {
-  for (const OnlyValue& only : kOnlyValues) {
-    const std::string& found = settings.Text(only.key);
-    if (found == only.value) continue;
-    return Invalid(fmt::format("{}: {} = {} is not there yet: expected {}",
-                               settings.Origin(only.key), only.key, ShownBytes(found), only.value));
-  }
-  return {};
-}
-
 class FitReader {
  public:
-  FitReader() : settings_(FitSettingsTable()) {}
+  explicit FitReader(const Settings& settings) : settings_(settings) {}
 
-  Status AddFile(Disk& disk, const std::string& path) {
-    const Status added = AddJson(disk, path);
-    // People write this file: it is wrong rather than damaged.
-    return added.code() == StatusCode::kCorrupt ? Invalid(added.message()) : added;
-  }
-
-  Status AddWords(std::span<const std::string> words) {
-    return SetWords(words, FitKey, &settings_);
-  }
-
-  Result<FitOptions> Finish() {
-    STRATA_TRY(CheckOnlyValues(settings_));
+  Result<FitOptions> Read() const {
     FitOptions options;
     STRATA_ASSIGN(options.learn, ReadPoolOptions(settings_, "learn_set"));
     options.test = options.learn;
@@ -90,67 +50,6 @@ class FitReader {
   }
 
  private:
-  Status AddJson(Disk& disk, const std::string& path) {
-    STRATA_ASSIGN(const std::string text, ReadTextFile(disk, path, kParamsBytesMax));
-    STRATA_ASSIGN(const nlohmann::json json, ParseJson(text, path));
-    if (!json.is_object()) return JsonAt(json, path).Expected("an object of parameters");
-    std::set<std::string_view> seen;
-    for (const auto& [name, value] : json.items()) {
-      if (!seen.insert(FitKey(name)).second) {
-        return Invalid(fmt::format("{}: {} is given twice: give it once", path, FitKey(name)));
-      }
-      if (const char mark = MarkOfList(FitKey(name)); mark != 0 && value.is_array()) {
-        const JsonAt list(value, fmt::format("{}: {}", path, name));
-        STRATA_ASSIGN(const std::string joined, JoinedItems(list, mark));
-        STRATA_TRY(settings_.Set(FitKey(name), joined, path));
-        continue;
-      }
-      if (const auto of_features =
-              value.is_structured() ? FeatureText(name, value) : std::nullopt) {
-        STRATA_TRY(settings_.Set(name, *of_features, path));
-        continue;
-      }
-      if (value.is_structured() && HasRow(FitKey(name))) {
-        return JsonAt(value, fmt::format("{}: {}", path, name))
-            .Expected("a text, a number, true or false");
-      }
-      STRATA_TRY(settings_.Set(FitKey(name),
-                               value.is_string() ? value.get<std::string>() : value.dump(), path));
-    }
-    return {};
-  }
-
-  static bool HasRow(std::string_view key) {
-    return std::ranges::any_of(FitSettingsTable().settings,
-                               [key](const Setting& row) { return row.key == key; });
-  }
-
-  // By what the items of a list are parted on the command line; 0: the key is no list.
-  static char MarkOfList(std::string_view key) {
-    if (key == "per_feature_ctr") return ';';
-    const bool is_list = std::ranges::any_of(
-        FitSettingsTable().settings,
-        [key](const Setting& row) { return row.key == key && row.type == SettingType::kTextList; });
-    return is_list || key == "simple_ctr" || key == "combinations_ctr" ? ',' : '\0';
-  }
-
-  // The texts and numbers of a list, as a word of the command line has them.
-  static Result<std::string> JoinedItems(const JsonAt& list, char mark) {
-    STRATA_ASSIGN(const std::vector<JsonAt> items, list.Items());
-    std::string joined;
-    for (const JsonAt& item : items) {
-      const nlohmann::json& value = item.value();
-      if (value.is_structured()) return item.Expected("a text or a number");
-      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-      if (text.find(mark) != std::string::npos) {
-        return item.Expected(mark == ',' ? "a text without commas" : "a text without semicolons");
-      }
-      if (!joined.empty()) joined += mark;
-      joined += text;
-    }
-    return joined;
-  }
-
   // Nothing: it is chosen.
   Result<std::optional<double>> LearningRate() const {
     if (settings_.IsSet("learning_rate")) {
@@ -200,7 +99,7 @@ class FitReader {
     return p;
   }
 
-  Settings settings_;
+  const Settings& settings_;
 };
 
 }  // namespace
@@ -213,10 +112,8 @@ Result<FitOptions> LoadFitOptions(Disk& disk, const std::string& params_file,
         "model_file=FILE predicts and converts",
         task));
   }
-  FitReader reader;
-  STRATA_TRY(reader.AddFile(disk, params_file));
-  STRATA_TRY(reader.AddWords(words));
-  return reader.Finish();
+  STRATA_ASSIGN(const Settings settings, ReadFitSettings(disk, params_file, words));
+  return FitReader(settings).Read();
 }
 
 }  // namespace strata

@@ -55,15 +55,16 @@ constexpr Setting kFitSettings[] = {
              "number where all are numbers, else by their bytes."},
     {.key = "classes_count",
      .type = SettingType::kInt,
-     .default_value = "",
+     .default_value = "0",
      .help =
-         "How many classes MultiClass and MultiClassOneVsAll have. Labels are numbers from 0 on "
-         "below it; some may be without rows.",
-     .min = 2,
+         "How many classes MultiClass and MultiClassOneVsAll have, 2 at least. Labels are numbers "
+         "from 0 on below it; some may be without rows. 0: it is not said.",
+     .min = 0,
      .max = kFitClassesMax},
     {.key = "class_weights",
      .type = SettingType::kTextList,
-     .help = "What weights of rows are multiplied by, a number for each class in their order."},
+     .help = "What weights of rows are multiplied by: a number for each class in their order, or "
+             "NAME:NUMBER for each. In the file also an object."},
     {.key = "scale_pos_weight",
      .type = SettingType::kFloat,
      .default_value = "",
@@ -170,27 +171,22 @@ constexpr Setting kFitSettings[] = {
          "What ends the training when the loss of the test rows no longer falls. Iter: its best "
          "is od_wait rounds old. IncToDec: it rises by much more than it fell. Wilcoxon: a "
          "signed-rank test of its changes since the best. Without it od_pval means IncToDec, "
-         "and od_wait Iter.",
+         "and od_wait Iter. Without test_set none of them has an effect.",
      .choices = "Iter|IncToDec|Wilcoxon"},
     {.key = "od_wait",
      .type = SettingType::kInt,
      .default_value = "20",
-     .help = "Rounds after the best loss of the test rows that are always run.",
+     .help = "Rounds after the best loss of the test rows that are always run. Without od_type and "
+             "od_pval it ends the training as od_type = Iter does.",
      .min = 1,
      .max = 1e9},
     {.key = "od_pval",
      .type = SettingType::kFloat,
      .default_value = "0",
      .help = "IncToDec and Wilcoxon end the training below this p-value: from 1e-10 to 0.01, as a "
-             "rule.",
+             "rule. 0: they never end it.",
      .min = 0,
      .max = 1},
-    {.key = "early_stopping_rounds",
-     .type = SettingType::kInt,
-     .default_value = "",
-     .help = "Short for od_type = Iter with this od_wait.",
-     .min = 1,
-     .max = 1e9},
     {.key = "bootstrap_type",
      .type = SettingType::kChoice,
      .default_value = "MVS",
@@ -294,18 +290,6 @@ constexpr Setting kFitSettings[] = {
      .choices = "Silent|Verbose"},
     {.key = "verbose",
      .help = "false and 0 are logging_level = Silent; a number is metric_period."},
-    {.key = "allow_writing_files",
-     .default_value = "false",
-     .help = "Must be false: the model alone is written."},
-    {.key = "boosting_type",
-     .default_value = "Plain",
-     .help = "Must be Plain: Ordered is not there yet."},
-    {.key = "grow_policy",
-     .default_value = "SymmetricTree",
-     .help = "Must be SymmetricTree: others are not there yet."},
-    {.key = "task_type",
-     .default_value = "CPU",
-     .help = "Must be CPU: training on a GPU is not there yet."},
     {.key = "one_hot_max_size",
      .type = SettingType::kInt,
      .default_value = "2",
@@ -345,9 +329,6 @@ constexpr Setting kFitSettings[] = {
      .help = "How much the scores of statistics of many keys are lowered before a tree uses them.",
      .min = 0,
      .max = 1e6},
-    {.key = "counter_calc_method",
-     .default_value = "SkipTest",
-     .help = "Must be SkipTest: Counter counts the rows to learn from alone."},
     {.key = "has_time",
      .type = SettingType::kBool,
      .default_value = "false",
@@ -369,57 +350,6 @@ constexpr Setting kFitSettings[] = {
      .max = 1000000000},
 };
 
-constexpr RefusedKey kRefusedFitSettings[] = {
-    {"allow_const_label", "is not there yet: labels that are all the same are learned; remove it"},
-    {"bayesian_matrix_reg", "is not there yet; remove it"},
-    {"ctr_history_unit", "is for GPUs, which do not train these trees yet; remove it"},
-    {"detailed_profile", "is not supported; remove it"},
-    {"eval_fraction", "is not there yet: give rows to measure on as test_set; remove it"},
-    {"final_ctr_computation_mode", "is not there yet: tables are in the model; remove it"},
-    {"force_unit_auto_pair_weights", "is not there yet; remove it"},
-    {"min_child_samples", "is for trees that are not there yet; remove it"},
-    {"num_leaves", "is for trees that are not there yet; remove it"},
-    {"pinned_memory_size", "is for GPUs, which do not train these trees yet; remove it"},
-    {"pool_metainfo_options", "is not there yet; remove it"},
-    {"random_score_type", "is not there yet: noise is normal and shrinks; remove it"},
-    {"silent", "is not supported: verbose = false shows no progress; remove it"},
-    {"sparse_features_conflict_fraction", "is not there yet; remove it"},
-    {"verbose_eval", "is not supported: verbose is there; remove it"},
-    {"sampling_unit", "is not there yet: rows are sampled; remove it"},
-    {"custom_metric", "is not there yet: eval_metric and the loss are measured; remove it"},
-    {"custom_loss", "is not there yet: eval_metric and the loss are measured; remove it"},
-    {"cat_features", "is not supported: give the columns the type Categ; remove it"},
-    {"ctr_leaf_count_limit", "is not there yet: tables have all keys; remove it"},
-    {"store_all_simple_ctr", "is not there yet: tables have all keys; remove it"},
-    {"text_features", "is not there yet; remove it"},
-    {"text_processing", "is not there yet; remove it"},
-    {"embedding_features", "is not there yet; remove it"},
-    {"per_object_feature_penalties", "is not there yet; remove it"},
-    {"per_float_feature_quantization", "is not there yet; remove it"},
-    {"input_borders_file", "is not there yet; remove it"},
-    {"output_borders_file", "is not there yet; remove it"},
-    {"target_border", "is not there yet: labels of Logloss are two classes; remove it"},
-    {"min_data_in_leaf", "is for trees that are not there yet; remove it"},
-    {"max_leaves", "is for trees that are not there yet; remove it"},
-    {"langevin", "is not there yet; remove it"},
-    {"diffusion_temperature", "is not there yet; remove it"},
-    {"posterior_sampling", "is not there yet; remove it"},
-    {"approx_on_full_history", "is for boosting that is not there yet; remove it"},
-    {"fold_len_multiplier", "is for boosting that is not there yet; remove it"},
-    {"save_snapshot", "is not there yet; remove it"},
-    {"snapshot_file", "is not there yet; remove it"},
-    {"snapshot_interval", "is not there yet; remove it"},
-    {"devices", "is for GPUs, which do not train these trees yet; remove it"},
-    {"gpu_ram_part", "is for GPUs, which do not train these trees yet; remove it"},
-    {"used_ram_limit", "is not there yet; remove it"},
-    {"train_dir", "is not supported: the model alone is written; remove it"},
-    {"name", "is not supported; remove it"},
-    {"learn_pairs", "is not there yet; remove it"},
-    {"test_pairs", "is not there yet; remove it"},
-    {"learn_group_weights", "is not there yet; remove it"},
-    {"test_group_weights", "is not there yet; remove it"},
-};
-
 constexpr FitAlias kFitAliases[] = {
     {"cd", "column_description"},      {"n_estimators", "iterations"},
     {"num_boost_round", "iterations"}, {"num_trees", "iterations"},
@@ -427,15 +357,14 @@ constexpr FitAlias kFitAliases[] = {
     {"reg_lambda", "l2_leaf_reg"},     {"l2_leaf_regularizer", "l2_leaf_reg"},
     {"objective", "loss_function"},    {"max_bin", "border_count"},
     {"random_state", "random_seed"},   {"colsample_bylevel", "rsm"},
+    {"verbose_eval", "verbose"},       {"early_stopping_rounds", "od_wait"},
 };
 
 }  // namespace
 
 const SettingsTable& FitSettingsTable() {
-  static constexpr SettingsTable kTable = {.title = "CatBoost's fit",
-                                           .settings = kFitSettings,
-                                           .repeated = {},
-                                           .refused = kRefusedFitSettings};
+  static constexpr SettingsTable kTable = {
+      .title = "CatBoost's fit", .settings = kFitSettings, .repeated = {}};
   return kTable;
 }
 

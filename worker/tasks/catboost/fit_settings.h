@@ -1,5 +1,4 @@
-// The parameters of `catboost fit` that `strata-worker` knows: those that it takes, and those that
-// it refuses with a reason.
+// The parameters of `catboost fit` that `strata-worker` takes. refused_parameters.h has others.
 #pragma once
 
 #include <span>

@@ -20,8 +20,9 @@ Result<char> ParseDelimiter(const std::string& text) {
 
 }  // namespace
 
-Status SetWords(std::span<const std::string> words, std::string_view (*key_of)(std::string_view),
-                Settings* settings) {
+Result<std::vector<KeyWord>> SplitWords(std::span<const std::string> words,
+                                        std::string_view (*key_of)(std::string_view)) {
+  std::vector<KeyWord> split;
   std::set<std::string_view> seen;
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
@@ -32,9 +33,9 @@ Status SetWords(std::span<const std::string> words, std::string_view (*key_of)(s
     if (!seen.insert(key).second) {
       return Invalid(fmt::format("command line: {} is given twice: give it once", key));
     }
-    STRATA_TRY(settings->Set(key, std::string_view(word).substr(equals + 1), "command line"));
+    split.push_back({key, std::string_view(word).substr(equals + 1)});
   }
-  return {};
+  return split;
 }
 
 Result<PoolOptions> ReadPoolOptions(const Settings& settings, std::string_view path_key) {

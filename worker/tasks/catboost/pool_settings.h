@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/settings/settings.h"
 #include "strata/status.h"
@@ -20,10 +21,16 @@ constexpr Setting kHasHeaderSetting = {
     .default_value = "false",
     .help = "The first line of the rows holds the columns' names."};
 
-// Sets what the words of a command line say, key=value each. `key_of` gives the setting of a name.
-// kInvalid: a word has no value, a key is given twice, or what Settings::Set refuses.
-Status SetWords(std::span<const std::string> words, std::string_view (*key_of)(std::string_view),
-                Settings* settings);
+// A key with its value.
+struct KeyWord {
+  std::string_view key;
+  std::string_view value;
+};
+
+// What the words of a command line say, key=value each; it points into them. `key_of` gives the
+// setting of a name. kInvalid: a word has no value, or a key is given twice.
+Result<std::vector<KeyWord>> SplitWords(std::span<const std::string> words,
+                                        std::string_view (*key_of)(std::string_view));
 
 // The file of rows whose path is the setting `path_key`. kInvalid: a delimiter that is not one
 // character, or is a double quote.

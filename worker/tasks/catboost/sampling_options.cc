@@ -16,14 +16,15 @@ constexpr std::string_view kShared[] = {"MVS", "Bernoulli", "Poisson"};
 constexpr std::string_view kBayesian[] = {"Bayesian"};
 constexpr std::string_view kMvs[] = {"MVS"};
 
-// A parameter, and the types that it has an effect on.
+// A parameter, and the types that it has an effect on. Others may have it at `idle` alone.
 struct OfType {
   const char* key;
   std::span<const std::string_view> types;
+  double idle = -1;  // which none can be
 };
 
 constexpr OfType kOfTypes[] = {
-    {"subsample", kShared}, {"bagging_temperature", kBayesian}, {"mvs_reg", kMvs}};
+    {"subsample", kShared}, {"bagging_temperature", kBayesian, 1}, {"mvs_reg", kMvs}};
 
 BootstrapType TypeOf(std::string_view name) {
   if (name == "No") return BootstrapType::kNo;
@@ -39,6 +40,7 @@ Result<BootstrapParameters> ReadSampling(const Settings& settings, FitLoss loss)
   const std::string type = is_chosen ? "Bayesian" : settings.Text("bootstrap_type");
   for (const OfType& of : kOfTypes) {
     if (!settings.IsSet(of.key) || std::ranges::find(of.types, type) != of.types.end()) continue;
+    if (settings.Float(of.key) == of.idle) continue;
     return HasNoEffect(settings, of.key, fmt::format("with bootstrap_type = {}", type));
   }
   BootstrapParameters p = {.type = TypeOf(type),

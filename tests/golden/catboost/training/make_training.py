@@ -7,8 +7,8 @@ numbers, three categories. Of the numbers f1 is missing at times, f3 is 0 or 1, 
 and f0 is missing in a row of test.tsv. Of the categories c0 has three values, and c1 and c2 have more,
 some of them in test.tsv alone. NAME.json has what CatBoost was told (params, target, weight, test),
 its model, and its loss after each round. borders.json has the borders of columns by type and count,
-and detectors.json losses of test rows up to where a detector ended the training. rows.cd and
-params.json are those of rmse.json, as files.
+detectors.json losses of test rows up to where a detector ended the training, and all_params.json all
+parameters of trained models. rows.cd and params.json are those of rmse.json, as files.
 """
 
 import json
@@ -119,6 +119,28 @@ def make_borders():
             borders[f"{kind}:{count}"] = [sorted(column) for column in found]
     with open("borders.json", "w") as out:
         json.dump(dict(columns=columns, borders=borders), out, separators=(",", ":"))
+        out.write("\n")
+
+
+def make_all_params(columns):
+    """What get_all_params() says of trained models, with test rows and without."""
+    cases = {}
+    for target in ("real", "binary", "c0"):
+        loss = dict(real="RMSE", binary="Logloss", c0="MultiClass")[target]
+        for features in (NUMBERS, NUMBERS + ["c1", "c2"]):
+            for has_test in (False, True):
+                rows = [list(row) for row in zip(*(columns[f].tolist() for f in features))]
+                pools = [catboost.Pool(rows[begin:end], columns[target][begin:end].tolist(),
+                                       cat_features=list(range(5, len(features))))
+                         for begin, end in ((0, LEARN), (LEARN, ROWS))]
+                model = catboost.CatBoost(dict(loss_function=loss, iterations=5, learning_rate=0.3,
+                                               allow_writing_files=False, verbose=False))
+                model.fit(pools[0], eval_set=pools[1] if has_test else None)
+                name = f"{loss}_{'categories' if len(features) > 5 else 'numbers'}"
+                cases[name + ("_test" if has_test else "")] = dict(
+                    target=target, features=features, test=has_test, params=model.get_all_params())
+    with open("all_params.json", "w") as out:
+        json.dump(cases, out, separators=(",", ":"), sort_keys=True)
         out.write("\n")
 
 
@@ -248,6 +270,7 @@ def main():
          depth=4, test=True, max_ctr_complexity=2, feature_weights={"c1": 0.4, "f3": 1.5},
          first_feature_use_penalties={"c0": 1.5, "c2": 0.75})
     make_borders()
+    make_all_params(columns)
     make_detectors()
 
 

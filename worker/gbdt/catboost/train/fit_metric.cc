@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/human_text.h"
 #include "worker/gbdt/catboost/train/class_rows.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/row_sums.h"
@@ -77,8 +78,11 @@ Result<MetricSpec> ParseMetric(std::string_view text, FitLoss trained) {
   MetricSpec metric;
   if (text == "Accuracy") {
     metric.kind = MetricKind::kAccuracy;
-  } else if (text == "AUC") {
+  } else if (text == "AUC" || text == "AUC:type=Classic") {
     metric.kind = MetricKind::kAuc;
+  } else if (text.starts_with("AUC:")) {
+    return Invalid(fmt::format("expected AUC or AUC:type=Classic, found '{}': others are not there",
+                               ShownBytes(text)));
   } else {
     Result<LossSpec> loss = ParseLoss(text);
     if (!loss.ok()) return loss.status().Prefixed("AUC, Accuracy, or a loss");

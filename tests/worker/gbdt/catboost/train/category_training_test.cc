@@ -255,7 +255,7 @@ TEST_F(CategoryTrainingTest, WrongParametersAreNamed) {
               "monotone_constraints: feature 1 is a category: expected a number");
   ExpectError({"ignored_features=0:1"}, "learn.tsv: no split is possible");
   ExpectError({"counter_calc_method=Full"}, "counter_calc_method = Full is not there yet");
-  ExpectError({"ctr_leaf_count_limit=5"}, "ctr_leaf_count_limit is not there yet");
+  ExpectError({"ctr_leaf_count_limit=5"}, "ctr_leaf_count_limit = 5 is not there yet");
   Write("params.json", R"({"simple_ctr": ["Borders", 1], "random_strength": 0})");
   ExpectError({},
               "params.json: simple_ctr: expected Borders, Buckets, BinarizedTargetMeanValue or "

@@ -147,7 +147,7 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
   ExpectError(two, {"class_names=b,a,b"}, "class_names: 'b' is there twice");
   ExpectError(two, {"class_weights=1,2,3"},
               "class_weights: expected 2 weights, one a class, found 3");
-  ExpectError(two, {"class_weights=1,-2"}, "expected numbers of 0 or above, found '-2'");
+  ExpectError(two, {"class_weights=1,-2"}, "or all with names, as in no:1,yes:2.5; found '-2'");
   ExpectError(two, {"class_weights=0,0"}, "learn.tsv: all weights of rows times those of their");
   Write("large.cd", "0\tLabel\n1\tWeight\n");
   ExpectError("a\t1e30\t1\nb\t2\t2\n", {"class_weights=1e30,1", "cd=large.cd"},
