@@ -9,6 +9,7 @@
 #include "worker/gbdt/catboost/catboost_json.h"
 #include "worker/gbdt/catboost/ctr_json.h"
 #include "worker/gbdt/catboost/json_features.h"
+#include "worker/gbdt/catboost/other_model.h"
 #include "worker/gbdt/model/json_at.h"
 
 namespace strata {
@@ -365,11 +366,8 @@ class CatBoostReader {
 }  // namespace
 
 Result<CatBoostModel> ReadCatBoostJson(std::string_view text, const std::string& name) {
-  if (text.starts_with("CBM1")) {
-    return Invalid(fmt::format(
-        "{}: a model in CatBoost's binary format (.cbm) is not supported: save it as JSON, with "
-        "save_model(FILE, format=\"json\", pool=POOL)",
-        name));
+  if (const std::string_view other = OtherModel(text); !other.empty()) {
+    return Invalid(fmt::format("{}: {}", name, other));
   }
   if (NestsTooDeep(text)) {
     return Corrupt(

@@ -81,6 +81,7 @@ Status CheckTask(const Settings& settings, const std::string& task) {
     if (!settings.IsSet(key)) continue;
     return Invalid(fmt::format("{} has no effect on --task=convert: remove it", key));
   }
+  STRATA_TRY(CheckIsJson("output_path", settings.Text("output_path")));
   if (settings.IsSet("output_path")) return {};
   return Invalid("output_path is missing: expected output_path=FILE, where the model is written");
 }

@@ -35,7 +35,12 @@ class FitReader {
     if (options.learn.path.empty()) {
       return Invalid("learn_set is missing: expected learn_set=FILE, the rows to learn from");
     }
+    if (settings_.IsSet("test_set") && options.test.path.empty()) {
+      return Invalid(fmt::format("{}: test_set is empty: expected test_set=FILE, or leave it out",
+                                 settings_.Origin("test_set")));
+    }
     if (options.model_file.empty()) return Invalid("model_file is empty: expected model_file=FILE");
+    STRATA_TRY(CheckIsJson("model_file", options.model_file));
     if (IsStandardInput(options.learn.path) && IsStandardInput(options.test.path)) {
       return Invalid("learn_set and test_set are both standard input: name a file for one");
     }
@@ -78,6 +83,7 @@ class FitReader {
               : score == "NewtonCosine" ? ScoreFunction::kNewtonCosine
                                         : ScoreFunction::kNewtonL2;
     STRATA_TRY(SetLossParameters(settings_, &p));
+    p.allow_const_label = settings_.Bool("allow_const_label");
     STRATA_TRY(SetClassParameters(settings_, &p));
     p.backtracking = settings_.Text("leaf_estimation_backtracking") == "AnyImprovement";
     STRATA_TRY(SetEnd(settings_, &p));

@@ -49,6 +49,11 @@ constexpr Setting kFitSettings[] = {
          "What is measured after each round besides the loss, and says which model is the best. "
          "It is a loss of the same kind of labels. With losses of classes and CrossEntropy it may "
          "be Accuracy, with Logloss and CrossEntropy also AUC of the test rows."},
+    {.key = "allow_const_label",
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "Labels to learn from may all be the same. With Logloss class_names then names both "
+             "classes; MultiClass and MultiClassOneVsAll do not take them."},
     {.key = "class_names",
      .type = SettingType::kTextList,
      .help = "The labels of classes in their order. Without it they are those of the rows, by "

@@ -96,11 +96,14 @@ class FitTask {
           o_.learn.path));
     }
     const SplitBins bins(model_);
+    const size_t columns = learn.columns;
     learn_ = BinRows(bins, std::move(learn), *pool_);
     learn_.categories = std::move(numbers);
     if (o_.test.path.empty()) return {};
-    STRATA_ASSIGN(LearnRows test, ReadRowsToTest(reader, o_.test, model_, learn_.classes,
-                                                 categories_.with_statistics));
+    STRATA_ASSIGN(LearnRows test, ReadRowsToTest(reader, o_.test, model_,
+                                                 {.columns = columns,
+                                                  .classes = learn_.classes,
+                                                  .categories = categories_.with_statistics}));
     STRATA_TRY(WeighRows(class_weights, &test).Prefixed(o_.test.path));
     numbers = categories_.Number(test, *pool_);
     test_ = BinRows(bins, std::move(test), *pool_);

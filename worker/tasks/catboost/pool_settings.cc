@@ -46,6 +46,14 @@ Result<PoolOptions> ReadPoolOptions(const Settings& settings, std::string_view p
   return options;
 }
 
+Status CheckIsJson(std::string_view option, std::string_view path) {
+  if (!path.ends_with(".cbm")) return {};
+  return Invalid(fmt::format(
+      "{} = {}: CatBoost's binary format (.cbm) is not written, but its JSON: name a .json, which "
+      "CatBoost loads by load_model(FILE, format=\"json\")",
+      option, ShownBytes(path)));
+}
+
 int ThreadCount(const Settings& settings) {
   return static_cast<int>(std::max<int64_t>(0, settings.Int("thread_count")));
 }

@@ -36,6 +36,9 @@ Result<std::vector<KeyWord>> SplitWords(std::span<const std::string> words,
 // character, or is a double quote.
 Result<PoolOptions> ReadPoolOptions(const Settings& settings, std::string_view path_key);
 
+// kInvalid: the option names a model to write a .cbm, which is CatBoost's binary format.
+Status CheckIsJson(std::string_view option, std::string_view path);
+
 // The setting thread_count, of which -1 is one a core; 0 says that here.
 int ThreadCount(const Settings& settings);
 

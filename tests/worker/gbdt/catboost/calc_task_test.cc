@@ -159,6 +159,8 @@ TEST_F(CalcTaskTest, WrongOptionsAreNamed) {
   ExpectError({model, rows, "output_path=numbers.json"}, "numbers.json");
   ExpectError({model, rows, "output_path=o"}, "no effect on --task=convert", "convert");
   ExpectError({model}, "output_path is missing", "convert");
+  ExpectError({model, "output_path=m.cbm"}, "output_path = m.cbm: CatBoost's binary format",
+              "convert");
 }
 
 TEST_F(CalcTaskTest, WrongRowsAndModelsAreNamed) {

@@ -284,6 +284,14 @@ TEST(CatBoostJson, DeepAndForeignFilesAreRefused) {
   const Status binary = ReadCatBoostJson("CBM1\x01\x02", "m.cbm").status();
   EXPECT_EQ(binary.code(), StatusCode::kInvalid);
   EXPECT_THAT(binary.message(), HasSubstr("save it as JSON"));
+  for (const std::string name : {"binary.model.txt", "xgb_binary.json", "binary.dump.json"}) {
+    const Status other = ReadCatBoostJson(Golden("gbdt/" + name), name).status();
+    EXPECT_EQ(other.code(), StatusCode::kInvalid);
+    EXPECT_THAT(other.message(), HasSubstr(name == "binary.model.txt"  ? "a model of LightGBM"
+                                           : name == "xgb_binary.json" ? "a model of XGBoost"
+                                                                       : "a dump of LightGBM's"));
+  }
+  EXPECT_THAT(ReadCatBoostJson("{L\x01", "m.ubj").status().message(), HasSubstr("of XGBoost"));
   EXPECT_FALSE(ReadCatBoostJson("{}", "m.json").ok());
   EXPECT_FALSE(ReadCatBoostJson("[]", "m.json").ok());
 }

@@ -33,6 +33,7 @@ inline constexpr double kDefaultLearningRate = 0.03F;
 struct FitParameters {
   LossSpec loss;
   std::optional<MetricSpec> eval_metric;  // nothing: the loss
+  bool allow_const_label = false;         // labels to learn from may all be the same
   std::vector<std::string> class_names;   // of a loss of classes, in their order; empty: by rows
   size_t classes_count = 0;  // of a loss of several classes, which are numbers; 0: it is not given
   std::vector<float> class_weights;  // of the classes in their order; empty: 1 each

@@ -29,6 +29,12 @@ Status WrongLabel(std::string_view expected, std::string_view found) {
       fmt::format("expected a label that is {}, found '{}'", expected, ShownBytes(found)));
 }
 
+// In the words of CatBoost's error, for which people search.
+Status OneLabel(std::string_view label, std::string_view expected) {
+  return Invalid(fmt::format("Target contains only one unique value ('{}'): expected {}",
+                             ShownBytes(label), expected));
+}
+
 }  // namespace
 
 LabelColumn::LabelColumn(const FitParameters& parameters) : p_(parameters) {
@@ -41,7 +47,7 @@ LabelColumn::LabelColumn(const FitParameters& parameters) : p_(parameters) {
 }
 
 LabelColumn::LabelColumn(const FitParameters& parameters, const ClassLabels& learned)
-    : p_(parameters), classes_(learned) {
+    : p_(parameters), is_learned_(true), classes_(learned) {
   for (uint32_t output = 0; output < learned.of_outputs.size(); ++output) {
     known_.emplace(learned.names[learned.of_outputs[output]], output);
   }
@@ -93,15 +99,22 @@ std::vector<std::string> LabelColumn::TakeFound() {
 }
 
 Result<ClassLabels> LabelColumn::Finish(std::vector<float>* labels) && {
-  const bool is_learned = !classes_.of_outputs.empty();
-  if (!HasClasses(p_.loss.type) || is_learned) return std::move(classes_);
+  if (is_learned_) return std::move(classes_);
+  if (!HasClasses(p_.loss.type)) {
+    const auto [least, most] = std::ranges::minmax(*labels);
+    if (least < most || p_.allow_const_label) return std::move(classes_);
+    return OneLabel(fmt::format("{}", least), "others, too, or allow_const_label=true");
+  }
   std::vector<std::string> texts = classes_.names;  // by the numbers that labels have now
   if (is_open_) {
     texts = TakeFound();
     classes_.names = texts;
     SortClasses(classes_.names);
   }
-  std::vector<uint8_t> is_there(texts.size());
+  const bool is_binary = IsBinary(p_.loss.type);
+  // A class of Logloss without rows has its number all the same.
+  const bool are_both = is_binary && texts.size() == 2 && p_.allow_const_label;
+  std::vector<uint8_t> is_there(texts.size(), are_both ? 1 : 0);
   for (const float label : *labels) is_there[static_cast<size_t>(label)] = 1;
   std::vector<float> output_of(texts.size());
   for (uint32_t k = 0; k < classes_.names.size(); ++k) {
@@ -112,8 +125,12 @@ Result<ClassLabels> LabelColumn::Finish(std::vector<float>* labels) && {
     classes_.of_outputs.push_back(k);
   }
   const size_t found = classes_.of_outputs.size();
-  const bool is_binary = IsBinary(p_.loss.type);
-  if (found < 2 || (is_binary && classes_.names.size() != 2)) {
+  if (found == 1) {
+    return OneLabel(classes_.names[classes_.of_outputs[0]],
+                    is_binary ? "both classes, or class_names and allow_const_label=true"
+                              : "rows of two or more classes");
+  }
+  if (is_binary && classes_.names.size() != 2) {
     return Invalid(fmt::format("expected labels of {} classes, as {} has them, found {}",
                                is_binary ? "two" : "two or more", FitLossName(p_.loss.type),
                                is_binary ? classes_.names.size() : found));

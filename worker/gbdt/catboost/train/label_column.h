@@ -26,7 +26,8 @@ class LabelColumn {
   Status Read(std::string_view field, float* label);
 
   // After all labels, as they were read: gives the classes, and makes each label of a class the
-  // number of its output. kInvalid: there are fewer than two classes, or not two for Logloss.
+  // number of its output. kInvalid: of rows to learn from all labels are the same, unless
+  // allow_const_label lets numbers and both classes of Logloss be, or Logloss has not two classes.
   Result<ClassLabels> Finish(std::vector<float>* labels) &&;
 
  private:
@@ -34,6 +35,7 @@ class LabelColumn {
   std::vector<std::string> TakeFound() STRATA_EXCLUDES(mutex_);
 
   const FitParameters& p_;
+  const bool is_learned_ = false;  // of test rows
   ClassLabels classes_;
   std::map<std::string, uint32_t, std::less<>> known_;  // numbers of classes, or outputs for tests
   bool is_open_ = false;                                // classes are those that are found

@@ -97,6 +97,7 @@ class Reading {
     Result<ClassLabels> classes = std::move(labels_).Finish(&rows_.labels);
     if (!classes.ok()) return classes.status().Prefixed(path);
     rows_.classes = *std::move(classes);
+    rows_.columns = file_.columns().size();
     return std::move(rows_);
   }
 
@@ -164,11 +165,15 @@ Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& 
 }
 
 Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
-                                 const CatBoostModel& model, const ClassLabels& classes,
-                                 std::span<const uint32_t> categories) {
+                                 const CatBoostModel& model, const LearnedColumns& learned) {
   STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
-                PoolFile::Open(reader.disk, options, model, reader.check, categories));
-  LabelColumn labels(reader.parameters, classes);
+                PoolFile::Open(reader.disk, options, model, reader.check, learned.categories));
+  if (file->columns().size() != learned.columns) {
+    return Invalid(fmt::format(
+        "{}: expected {}, as the rows to learn from have them, found {} in the first row",
+        options.path, Counted(learned.columns, "column"), file->columns().size()));
+  }
+  LabelColumn labels(reader.parameters, learned.classes);
   return ReadAll(reader, file.get(), model, &labels, options.path);
 }
 

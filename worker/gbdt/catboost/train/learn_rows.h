@@ -23,6 +23,7 @@ struct LearnRows {
   std::vector<CatBoostRows> blocks;  // as they stand in the file, one after another
   std::vector<float> labels;         // of classes the numbers of their outputs
   std::vector<float> weights;        // 1 where no column has weights
+  size_t columns = 0;                // of the file
   ClassLabels classes;               // of a loss of classes, as the rows to learn from have them
 
   size_t rows() const { return labels.size(); }
@@ -43,11 +44,17 @@ struct LearnReader {
 Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& options,
                                   CatBoostModel* model);
 
-// Rows of the same features, which the model names, and of the classes that were learned from;
-// errors as above. Of numbers without borders nothing is read, nor of categories without values in
-// the model that are not in `categories`.
+// What rows to measure on have in common with those that were learned from.
+struct LearnedColumns {
+  size_t columns = 0;  // of the file
+  const ClassLabels& classes;
+  std::span<const uint32_t> categories;  // of the model, that statistics are of
+};
+
+// Rows of the same columns and classes, and of the features that the model names; errors as above,
+// and kInvalid for another number of columns. Of numbers without borders nothing is read, nor of
+// categories without values in the model or statistics.
 Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
-                                 const CatBoostModel& model, const ClassLabels& classes,
-                                 std::span<const uint32_t> categories);
+                                 const CatBoostModel& model, const LearnedColumns& learned);
 
 }  // namespace strata

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/file/text_file.h"
@@ -137,7 +139,10 @@ TEST_F(ClassTrainingTest, ThreadsDoNotShowInALargeModel) {
 TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
   const std::string two = "a\t1\nb\t2\n";
   ExpectError("a\t1\na\t2\n", {},
-              "learn.tsv: expected labels of two classes, as Logloss has them, found 1");
+              "learn.tsv: Target contains only one unique value ('a'): expected both classes, or "
+              "class_names and allow_const_label=true");
+  ExpectError("a\t1\na\t2\n", {"class_names=a,b"}, "Target contains only one unique value ('a')");
+  ExpectError("a\t1\na\t2\n", {"allow_const_label=true"}, "Target contains only one unique value");
   ExpectError("a\t1\nb\t2\nc\t2\n", {}, "as Logloss has them, found 3");
   ExpectError("a\t1\n\t2\n", {},
               "learn.tsv:2: column 0: expected a label that is the name of a class");
@@ -170,7 +175,8 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
   ExpectError(
       "0\t1\n3\t2\n", {multi, "classes_count=3"},
       "learn.tsv:2: column 0: expected a label that is one of the 3 classes (0, 1, 2), found '3'");
-  ExpectError("0\t1\n0\t2\n", {multi, "classes_count=3"}, "two or more classes, as MultiClass has");
+  ExpectError("0\t1\n0\t2\n", {multi, "classes_count=3"},
+              "only one unique value ('0'): expected rows of two or more classes");
   ExpectError(two, {multi, "scale_pos_weight=2"}, "scale_pos_weight is for Logloss");
   ExpectError(two, {multi, "score_function=NewtonL2"},
               "which has a second derivative for each class");
@@ -186,6 +192,18 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
   Write("weights.cd", "0\tLabel\n1\tWeight\n");
   ExpectError("a\t0.1\t1\nb\t2\t2\n", {"auto_class_weights=Balanced", "cd=weights.cd"},
               "auto_class_weights: expected weights of the rows of class 'a' that add up to 1");
+}
+
+// A row's loss then is that of the class that it has, be it the first or the second one.
+TEST_F(ClassTrainingTest, LoglossMayBeWithoutRowsOfAClass) {
+  for (const std::string names : {"class_names=a,b", "class_names=b,a"}) {
+    const auto result = Train("a\t1\na\t2\n", {names, "allow_const_label=true"});
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_LT(result->evaluations[0].metrics[0].value, std::log(2)) << names;
+    const auto model = nlohmann::json::parse(*ReadFile(disk_, "model.json", 1 << 24));
+    const double leaf = model["oblivious_trees"][0]["leaf_values"][0];
+    EXPECT_EQ(leaf > 0, names == "class_names=b,a");
+  }
 }
 
 TEST_F(ClassTrainingTest, ParametersOfAFileMayBeLists) {

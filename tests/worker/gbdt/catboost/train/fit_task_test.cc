@@ -267,6 +267,15 @@ TEST_F(FitTaskTest, AllTreesStayWhereTestLabelsAreTheSame) {
   EXPECT_LT(*result->best_round, 8U);
 }
 
+TEST_F(FitTaskTest, ThatTheLabelsAreAllTheSameMayBeAllowed) {
+  Start("rmse");
+  Write("rows.cd", "0\tLabel\n");
+  Write("learn.tsv", "7\t2\n7\t3\n");
+  const auto result = TrainFromFiles(disk_, {"allow_const_label=true"});
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->evaluations[0].metrics[0].value, 0);
+}
+
 // Without learning_rate, parameters of leaves make it 0.03.
 TEST_F(FitTaskTest, TheLearningRateIsChosen) {
   Start("chosen_rate");
@@ -532,6 +541,9 @@ TEST_F(FitTaskTest, WrongParametersAreNamed) {
   ExpectError({"loss_function=MAE", "score_function=NewtonL2"},
               "score_function = NewtonL2 is not for MAE, whose second derivative is 0");
   ExpectError({"learn_set="}, "learn_set is missing");
+  ExpectError({"test_set="},
+              "command line: test_set is empty: expected test_set=FILE, or leave it");
+  ExpectError({"model_file=m.cbm"}, "model_file = m.cbm: CatBoost's binary format (.cbm) is not");
   ExpectError({"model_file=learn.tsv"}, "learn.tsv");
   ExpectError({"learn_set=none.tsv"}, "none.tsv");
   ExpectError({"learn_set=-", "test_set=-"}, "learn_set and test_set are both standard input");
@@ -562,7 +574,10 @@ TEST_F(FitTaskTest, WrongRowsAreNamed) {
        {"loss_function=Poisson"});
   rows("1\t2\n-1\t3\n", "0 or above", {"loss_function=Tweedie:variance_power=1.5"});
   rows("1\t2\n1\t3\n", "CrossEntropy begins at inf: expected labels that are not all 0 or all 1",
-       {"loss_function=CrossEntropy", "boost_from_average=true"});
+       {"loss_function=CrossEntropy", "boost_from_average=true", "allow_const_label=true"});
+  rows("7\t2\n7\t3\n",
+       "learn.tsv: Target contains only one unique value ('7'): expected others, too, or "
+       "allow_const_label=true");
   rows("1\t2\n1\ta\n", "learn.tsv:2: column 1: expected a number, found 'a'");
   rows("1\t2\n1\t2\t3\n", "learn.tsv:2: expected 2 columns, found 3");
   rows("1\t2\n2\t\n", "learn.tsv:2: feature 0 is missing, and nan_mode = Forbidden",
@@ -586,6 +601,10 @@ TEST_F(FitTaskTest, WrongRowsAreNamed) {
   Write("learn.tsv", "1\t2\t3\n2\t1\t4\n");
   Write("test.tsv", "1\t2\n");
   ExpectError({"test_set=test.tsv"}, "test.tsv: the model uses feature 0");
+  Write("test.tsv", "1\t2\t3\t4\n");
+  ExpectError({"test_set=test.tsv"},
+              "test.tsv: expected 3 columns, as the rows to learn from have them, found 4 in the "
+              "first row");
 }
 
 }  // namespace
