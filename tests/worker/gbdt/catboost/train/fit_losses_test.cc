@@ -50,6 +50,31 @@ TEST(FitLosses, DerivativesAreThoseOfTheValue) {
   }
 }
 
+// The system's functions of wider numbers.
+TEST(FitLosses, AreAsTheSystemsFunctionsHaveThem) {
+  for (const double at : {-30.0, -2.5, -0.0, 1e-3, 0.7, 12.0}) {
+    const long double raw = at;
+    const double label = 0.25;
+    const long double p = 1 / (1 + std::exp(-raw));
+    const auto expect = [at](double actual, long double expected) {
+      EXPECT_NEAR(actual, static_cast<double>(expected),
+                  4e-15 * (1 + std::abs(static_cast<double>(expected))))
+          << at;
+    };
+    expect(EntropyLoss().Value(at, label), std::log1p(std::exp(raw)) - 0.25L * raw);
+    expect(EntropyLoss().Derive(at, label).first, 0.25L - p);
+    expect(EntropyLoss().Derive(at, label).second, -p * (1 - p));
+    expect(PoissonLoss().Value(at, label), std::exp(raw) - 0.25L * raw);
+    expect(PoissonLoss().Derive(at, label).second, -std::exp(raw));
+    const TweedieLoss tweedie = {.power = 1.25};
+    const long double of_label = 0.25L * std::exp(-0.25L * raw);
+    const long double of_raw = std::exp(0.75L * raw);
+    expect(tweedie.Value(at, label), of_raw / 0.75L + of_label / 0.25L);
+    expect(tweedie.Derive(at, label).first, of_label - of_raw);
+    expect(tweedie.Derive(at, label).second, -0.25L * of_label - 0.75L * of_raw);
+  }
+}
+
 TEST(FitLosses, LargeValuesDoNotOverflow) {
   EXPECT_DOUBLE_EQ(EntropyLoss().Value(800, 0), 800);
   EXPECT_DOUBLE_EQ(EntropyLoss().Value(-800, 1), 800);
