@@ -1,6 +1,5 @@
 // ExactSum: the sum of doubles as a 128-bit integer, the same in whatever order they come and over
-// however many ranks and threads. ExactWeights: the same for weights that are compared while they
-// are added up.
+// however many ranks and threads.
 #pragma once
 
 #include <array>
@@ -59,24 +58,6 @@ class ExactSum {
 struct ExactSlopes {
   ExactSum gradient;
   ExactSum hessian;
-};
-
-// Weights as integers of one unit, as fine as sums of all of them below 2^62 allow: those of a
-// million rows are exact down to 2^-17 of the largest one.
-struct ExactWeights {
-  double scale = 1;  // of a weight of 1; a power of two
-
-  // Of at most so many weights, none above the largest.
-  static ExactWeights For(double largest, uint64_t count) {
-    int of_largest = 0;
-    (void)std::frexp(largest > 0 ? largest : 1.0, &of_largest);
-    int of_count = 0;
-    while (of_count < 62 && uint64_t{1} << of_count < count) ++of_count;
-    return {std::ldexp(1.0, 61 - of_count - of_largest)};
-  }
-  STRATA_HD uint64_t Of(double weight) const {
-    return static_cast<uint64_t>(std::llrint(weight * scale));
-  }
 };
 
 }  // namespace strata

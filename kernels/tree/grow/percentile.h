@@ -1,22 +1,21 @@
 // Percentiles by LightGBM's rules (its src/objective/regression_objective.hpp), of values that lie
-// in order, and what of a row they are taken of. Sums of weights are integers (ExactWeights), so
+// in order, and what of a row they are taken of. Sums of weights are integers (ExactUnits), so
 // that host and device, and ranks, agree to the bit.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/tree/gradient/exact_sum.h"
-#include "kernels/tree/gradient/fixed_point.h"
+#include "kernels/tree/gradient/exact_units.h"
 #include "strata/host_device.h"
 
 namespace strata {
 
 // What leaves' outputs become: a percentile of what is left of their rows' labels.
 struct LeafPercentile {
-  double share = 0.5;         // of rows, or of their weights, that are below
-  bool is_weighted = false;   // rows count by their weights
-  bool by_label = false;      // weights are over the sizes of labels above 1
-  ExactWeights weights = {};  // of all rows, with is_weighted
+  double share = 0.5;        // of rows, or of their weights, that are below
+  bool is_weighted = false;  // rows count by their weights
+  bool by_label = false;     // weights are over the sizes of labels above 1
+  ExactUnits weights = {};   // of all rows, with is_weighted
 
   STRATA_HD double WeightOf(float label, double weight) const {
     if (!by_label) return weight;
@@ -46,12 +45,11 @@ STRATA_HD double PercentileOfSorted(uint64_t count, double share, const ValueAt&
 // sum_at(i): the weights of the values up to the i-th, that one included. Between two values in
 // proportion only where the upper one weighs at least 1: LightGBM 4.7's rule, found by asking it.
 template <typename ValueAt, typename SumAt>
-STRATA_HD double WeightedPercentileOfSorted(uint64_t count, double share,
-                                            const ExactWeights& weights, const ValueAt& value_at,
-                                            const SumAt& sum_at) {
+STRATA_HD double WeightedPercentileOfSorted(uint64_t count, double share, const ExactUnits& weights,
+                                            const ValueAt& value_at, const SumAt& sum_at) {
   if (count == 0) return 0;
   const auto weight_of = [&weights](uint64_t sum) {
-    return ToDouble(static_cast<int64_t>(sum)) / weights.scale;
+    return weights.Value(static_cast<int64_t>(sum));
   };
   const double threshold = weight_of(sum_at(count - 1)) * share;
   uint64_t place = 0;  // the first value whose sum is above it

@@ -55,7 +55,7 @@ struct ThreadRows {
 
   // visit(point, number): the sums in the tile at each end of a run of equal scores.
   template <typename Visit>
-  __device__ void ForEnds(const CurveRoom& sorted, uint64_t rows, const ExactWeights& weights,
+  __device__ void ForEnds(const CurveRoom& sorted, uint64_t rows, const ExactUnits& weights,
                           const Visit& visit) const {
     CurvePoint sums = before;
     uint32_t end = ends_before;
@@ -65,7 +65,7 @@ struct ThreadRows {
     }
   }
 
-  __device__ ThreadRows(const CurveRoom& sorted, uint64_t rows, const ExactWeights& weights,
+  __device__ ThreadRows(const CurveRoom& sorted, uint64_t rows, const ExactUnits& weights,
                         uint64_t* of_warp)
       : first(blockIdx.x * kCurveTile + threadIdx.x * kRowsOfThread) {
     CurvePoint own = {};
@@ -82,7 +82,7 @@ struct ThreadRows {
   }
 
  private:
-  __device__ static void Add(const CurveRoom& sorted, uint64_t row, const ExactWeights& weights,
+  __device__ static void Add(const CurveRoom& sorted, uint64_t row, const ExactUnits& weights,
                              CurvePoint* sums) {
     const uint32_t bits = sorted.weights[row];
     const uint64_t weight = weights.Of(__uint_as_float(bits & ~kNegative));
@@ -91,7 +91,7 @@ struct ThreadRows {
 };
 
 __global__ void __launch_bounds__(kThreads)
-    SumTilesKernel(CurveRoom sorted, uint64_t rows, ExactWeights weights, CurveTiles tiles) {
+    SumTilesKernel(CurveRoom sorted, uint64_t rows, ExactUnits weights, CurveTiles tiles) {
   __shared__ uint64_t of_warp[kBlockWarpsMax];
   const ThreadRows own(sorted, rows, weights, of_warp);
   own.ForEnds(sorted, rows, weights, [&](const CurvePoint& sums, uint32_t end) {
@@ -121,7 +121,7 @@ __device__ CurvePoint LastEndBefore(const CurveTiles& tiles, uint32_t tile) {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    AddAreasKernel(CurveArea area, CurveRoom sorted, uint64_t rows, ExactWeights weights,
+    AddAreasKernel(CurveArea area, CurveRoom sorted, uint64_t rows, ExactUnits weights,
                    CurveTiles tiles, CurveTotal* total) {
   __shared__ uint64_t of_warp[kBlockWarpsMax];
   __shared__ CurvePoint points[kCurveTile + 1];  // at ends, the last one before the tile first
@@ -180,13 +180,13 @@ void FillPair(uint64_t rows, const ClassPair& pair, const double* scores, const 
                                                               room, filled);
 }
 
-void SumTiles(const CurveRoom& sorted, uint64_t rows, const ExactWeights& weights,
+void SumTiles(const CurveRoom& sorted, uint64_t rows, const ExactUnits& weights,
               const CurveTiles& tiles, cudaStream_t stream) {
   SumTilesKernel<<<BlocksFor(rows, kCurveTile), kThreads, 0, stream>>>(sorted, rows, weights,
                                                                        tiles);
 }
 
-void AddAreas(CurveArea area, const CurveRoom& sorted, uint64_t rows, const ExactWeights& weights,
+void AddAreas(CurveArea area, const CurveRoom& sorted, uint64_t rows, const ExactUnits& weights,
               const CurveTiles& tiles, CurveTotal* total, cudaStream_t stream) {
   AddAreasKernel<<<BlocksFor(rows, kCurveTile), kThreads, 0, stream>>>(area, sorted, rows, weights,
                                                                        tiles, total);

@@ -215,7 +215,7 @@ class Metrics : public GpuMetrics {
     STRATA_TRY(FromCuda(cudaGetLastError(), "metrics"));
     size_t bytes = scratch_.size();
     STRATA_TRY(Sort(scratch_.data(), &bytes, rows));
-    const ExactWeights weights = ExactWeights::For(largest_weight, rows);
+    const ExactUnits weights = ExactUnits::For(largest_weight, rows);
     const CurveTiles tiles{positive_.data(), negative_.data(), at_last_end_.data(),
                            has_end_.data()};
     SumTiles(sorted_, rows, weights, tiles, stream_);

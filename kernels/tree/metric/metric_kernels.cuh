@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "kernels/core/cuda_status.cuh"
-#include "kernels/tree/gradient/exact_sum.h"
+#include "kernels/tree/gradient/exact_units.h"
 #include "kernels/tree/metric/gpu_metrics.h"
 #include "kernels/tree/metric/score_curve.h"
 
@@ -60,10 +60,10 @@ struct CurveTotal {
 
   double Value(CurveArea area) const;  // on the host
 };
-void SumTiles(const CurveRoom& sorted, uint64_t rows, const ExactWeights& weights,
+void SumTiles(const CurveRoom& sorted, uint64_t rows, const ExactUnits& weights,
               const CurveTiles& tiles, cudaStream_t stream);
 // Once the tiles' sums are those of the tiles before.
-void AddAreas(CurveArea area, const CurveRoom& sorted, uint64_t rows, const ExactWeights& weights,
+void AddAreas(CurveArea area, const CurveRoom& sorted, uint64_t rows, const ExactUnits& weights,
               const CurveTiles& tiles, CurveTotal* total, cudaStream_t stream);
 
 constexpr uint32_t kSharedMetricRows = 1024;  // a longer query needs room

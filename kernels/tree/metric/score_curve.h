@@ -1,4 +1,4 @@
-// Areas under curves over thresholds of the score, from sums of weights as integers (ExactWeights),
+// Areas under curves over thresholds of the score, from sums of weights as integers (ExactUnits),
 // so that host and device, in any order, agree to the bit.
 #pragma once
 

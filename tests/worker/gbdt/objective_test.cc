@@ -279,7 +279,7 @@ TEST(TreeObjective, WeightedPercentilesAreLightGbms) {
                         {{1, 2, 3, 4}, {5, 1, 1, 1}, 0.5, 1},                    // the first
                         {{4, 1, 3, 2}, {5, 1, 1, 1}, 0.9, 4}};                   // the last
   for (const Case& c : cases) {
-    const ExactWeights exact = ExactWeights::For(5, c.values.size());
+    const ExactUnits exact = ExactUnits::For(5, c.values.size());
     EXPECT_NEAR(WeightedPercentileOf(c.values, c.weights, c.share, exact), c.expected, 1e-12);
   }
 }
@@ -310,7 +310,7 @@ TEST(TreeObjective, WeightedPercentilesAreThoseOfThePlainFormula) {
       const double weight = weights[order[place]];
       expected = weight < 1 ? below : below + (value - below) * ((sum * share - before) / weight);
     }
-    const ExactWeights exact = ExactWeights::For(3, 1000);
+    const ExactUnits exact = ExactUnits::For(3, 1000);
     EXPECT_NEAR(WeightedPercentileOf(values, weights, share, exact), expected, 1e-12) << seed;
   }
 }

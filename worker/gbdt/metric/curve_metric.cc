@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/tree/gradient/exact_units.h"
 #include "kernels/tree/metric/score_curve.h"
 #include "worker/gbdt/metric/factories.h"
 
@@ -42,7 +43,7 @@ std::vector<CurvePoint> CurveOf(std::vector<ScoredRow>* rows, WorkPool& pool) {
   SortByScore(rows, pool);
   double largest = 0;
   for (const ScoredRow& row : *rows) largest = std::max<double>(largest, row.weight);
-  const ExactWeights weights = ExactWeights::For(largest, rows->size());
+  const ExactUnits weights = ExactUnits::For(largest, rows->size());
   std::vector<CurvePoint> curve(1);
   for (size_t i = 0; i < rows->size(); ++i) {
     const ScoredRow& row = (*rows)[i];

@@ -72,6 +72,6 @@ Result<std::unique_ptr<TreeObjective>> MakeObjective(const ObjectiveParameters& 
 // those that `exact` is for.
 double PercentileOf(std::vector<double>& values, double share);
 double WeightedPercentileOf(std::span<const double> values, std::span<const double> weights,
-                            double share, const ExactWeights& exact);
+                            double share, const ExactUnits& exact);
 
 }  // namespace strata

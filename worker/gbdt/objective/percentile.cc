@@ -13,7 +13,7 @@ double PercentileOf(std::vector<double>& values, double share) {
 }
 
 double WeightedPercentileOf(std::span<const double> values, std::span<const double> weights,
-                            double share, const ExactWeights& exact) {
+                            double share, const ExactUnits& exact) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return values[a] < values[b]; });

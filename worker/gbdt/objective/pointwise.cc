@@ -136,7 +136,7 @@ class Pointwise : public TreeObjective {
     for (size_t row = 0; row < labels_.size(); ++row) {
       largest = std::max(largest, PercentileWeight(row));
     }
-    percentile.weights = ExactWeights::For(data_.share.Max(largest), data_.all_rows());
+    percentile.weights = ExactUnits::For(data_.share.Max(largest), data_.all_rows());
   }
 
   double PercentileWeight(size_t row) const {
