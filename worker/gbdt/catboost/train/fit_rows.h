@@ -26,8 +26,8 @@ struct FitRows {
   }
 };
 
-// How many rows a thread goes over at a time. It depends on the rows alone, so that sums of pieces
-// that are added in order have the same bits for any number of threads.
+// How many rows a thread goes over at a time. There are so few pieces that each one may have sums
+// of its own for all leaves.
 inline size_t FitPiece(size_t rows) {
   constexpr size_t kPiecesMax = 64;
   constexpr size_t kRowsMin = 8192;

@@ -1,7 +1,6 @@
 #include "worker/gbdt/catboost/train/leaf_values.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -15,27 +14,21 @@
 namespace strata {
 namespace {
 
-// Of each leaf the sum of value(row), of an array of numbers, over its rows.
-template <size_t kNumbers, typename Value>
-std::vector<std::array<double, kNumbers>> SumLeaves(const ObliviousTree& tree, WorkPool& pool,
-                                                    const Value& value) {
-  using Numbers = std::array<double, kNumbers>;
-  const size_t rows = tree.leaves.size();
-  const size_t leaves = tree.leaf_count();
-  const size_t piece = FitPiece(rows);
-  std::vector<Numbers> sums((rows + piece - 1) / piece * leaves, Numbers{});
-  pool.RunPieces(rows, piece, [&](size_t begin, size_t end) {
-    Numbers* const of_piece = sums.data() + begin / piece * leaves;
-    for (size_t row = begin; row < end; ++row) {
-      const Numbers numbers = value(row);
-      for (size_t k = 0; k < kNumbers; ++k) of_piece[tree.leaves[row]][k] += numbers[k];
-    }
+// Of each row the first derivative of minus the loss, and 1 or, with `has_second`, minus the second
+// one, both times the row's weight. The loss has one output.
+void DeriveOutput(const LossSpec& loss, bool has_second, const FitRows& rows,
+                  std::span<const double> raw, WorkPool& pool, std::span<double> gradients,
+                  std::span<double> weights) {
+  WithFitLoss(loss, [&](auto of) {
+    pool.RunPieces(rows.rows(), FitPiece(rows.rows()), [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        const RowDerivatives d = of.Derive(raw[row], rows.labels[row]);
+        const double weight = rows.weights[row];
+        gradients[row] = weight * d.first;
+        weights[row] = has_second ? -weight * d.second : weight;
+      }
+    });
   });
-  for (size_t i = leaves; i < sums.size(); ++i) {
-    for (size_t k = 0; k < kNumbers; ++k) sums[i % leaves][k] += sums[i][k];
-  }
-  sums.resize(leaves);
-  return sums;
 }
 
 // The iterations of one tree.
@@ -66,25 +59,19 @@ class LeafSteps {
   }
 
  private:
-  std::vector<double> Step() const {
+  std::vector<double> Step() {
     if (IsMultiClass(p_.loss.type)) return ClassSteps(p_, l2_, rows_, tree_, raw_, pool_);
-    const auto sums = WithFitLoss(p_.loss, [&](auto loss) {
-      return SumLeaves<2>(tree_, pool_, [&](size_t row) {
-        const RowDerivatives d = loss.Derive(raw_[row], rows_.labels[row]);
-        const double weight = rows_.weights[row];
-        return std::array<double, 2>{
-            weight * d.first, p_.leaf_method == LeafMethod::kNewton ? -weight * d.second : weight};
-      });
-    });
-    std::vector<double> step(sums.size());
+    gradients_.resize(raw_.size());
+    weights_.resize(raw_.size());
+    DeriveOutput(p_.loss, p_.leaf_method == LeafMethod::kNewton, rows_, raw_, pool_, gradients_,
+                 weights_);
+    std::vector<double> step = SumByLeaf<double>(gradients_, tree_.leaves, values_.size(), pool_);
+    std::vector<double> weights = SumByLeaf<double>(weights_, tree_.leaves, values_.size(), pool_);
     for (size_t leaf = 0; leaf < step.size(); ++leaf) {
-      if (sums[leaf][1] + l2_ > 0) step[leaf] = sums[leaf][0] / (sums[leaf][1] + l2_);
+      weights[leaf] += l2_;
+      step[leaf] = weights[leaf] > 0 ? step[leaf] / weights[leaf] : 0;
     }
-    if (!tree_.directions.empty()) {
-      std::vector<double> weights(step.size());
-      for (size_t leaf = 0; leaf < step.size(); ++leaf) weights[leaf] = sums[leaf][1] + l2_;
-      BindStep(weights, &step);
-    }
+    if (!tree_.directions.empty()) BindStep(weights, &step);
     return step;
   }
 
@@ -118,6 +105,8 @@ class LeafSteps {
   WorkPool& pool_;
   std::vector<double> raw_;
   std::vector<double> moved_;
+  std::vector<double> gradients_;  // of rows, times their weights
+  std::vector<double> weights_;
   std::vector<double> values_;
   double loss_ = 0;
 };
@@ -144,16 +133,7 @@ void DeriveRows(const FitParameters& parameters, const FitRows& rows, std::span<
   }
   const bool is_newton = parameters.score == ScoreFunction::kNewtonCosine ||
                          parameters.score == ScoreFunction::kNewtonL2;
-  WithFitLoss(parameters.loss, [&](auto loss) {
-    pool.RunPieces(rows.rows(), FitPiece(rows.rows()), [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        const RowDerivatives d = loss.Derive(raw[row], rows.labels[row]);
-        const double weight = rows.weights[row];
-        gradients[row] = weight * d.first;
-        weights[row] = is_newton ? -weight * d.second : weight;
-      }
-    });
-  });
+  DeriveOutput(parameters.loss, is_newton, rows, raw, pool, gradients, weights);
 }
 
 void AddLeafValues(std::span<const double> values, std::span<const uint16_t> leaves, WorkPool& pool,
@@ -171,11 +151,7 @@ void AddLeafValues(std::span<const double> values, std::span<const uint16_t> lea
 }
 
 std::vector<double> LeafWeights(const FitRows& rows, const ObliviousTree& tree, WorkPool& pool) {
-  const auto sums = SumLeaves<1>(
-      tree, pool, [&](size_t row) { return std::array<double, 1>{rows.weights[row]}; });
-  std::vector<double> weights;
-  for (const auto& sum : sums) weights.push_back(sum[0]);
-  return weights;
+  return SumByLeaf<float>(rows.weights, tree.leaves, tree.leaf_count(), pool);
 }
 
 std::vector<double> LeafValues(const FitParameters& parameters, size_t iterations, double l2,

@@ -13,7 +13,7 @@
 
 namespace strata {
 
-// The weighted mean of the rows' losses, or for RMSE its root.
+// The weighted mean of the rows' losses, or for RMSE its root; not finite where a row's is not.
 double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const double> raw,
                 WorkPool& pool);
 

@@ -1,27 +1,86 @@
-// Sums over rows by several threads, whose bits do not depend on how many there are.
+// Sums over rows by several threads, as sums of integers (ExactUnits): their bits depend neither on
+// an order of the rows nor on how many threads there are.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/thread/work_pool.h"
+#include "kernels/core/math.h"
+#include "kernels/tree/gradient/exact_units.h"
 #include "worker/gbdt/catboost/train/fit_rows.h"
 
 namespace strata {
 
-// The sum of value(row), a double, over all rows: of each piece, then of the pieces in their order.
+// The range of all rows' numbers, where range(begin, end) is that of the rows between.
+template <typename RangeOf>
+ExactRange RangeOfRows(size_t rows, WorkPool& pool, const RangeOf& range_of) {
+  const size_t piece = FitPiece(rows);
+  std::vector<ExactRange> ranges((rows + piece - 1) / piece);
+  pool.RunPieces(rows, piece,
+                 [&](size_t begin, size_t end) { ranges[begin / piece] = range_of(begin, end); });
+  ExactRange range;
+  for (const ExactRange& of_piece : ranges) range.Add(of_piece);
+  return range;
+}
+
+// So many sums over all rows, where add(begin, end, sums) adds up those of the rows between. They
+// are 0 before.
+template <typename Add>
+std::vector<int64_t> SumPieces(size_t rows, size_t count, WorkPool& pool, const Add& add) {
+  const size_t piece = FitPiece(rows);
+  std::vector<int64_t> sums((rows + piece - 1) / piece * count);
+  pool.RunPieces(rows, piece, [&](size_t begin, size_t end) {
+    add(begin, end, sums.data() + begin / piece * count);
+  });
+  for (size_t i = count; i < sums.size(); ++i) sums[i % count] += sums[i];
+  sums.resize(count);
+  return sums;
+}
+
+template <typename Number>
+ExactRange RangeOf(std::span<const Number> numbers) {
+  ExactRange range;
+  for (const Number number : numbers) range.Add(number);
+  return range;
+}
+
+// The sum of value(row), a double, over all rows; infinity where one of them is not finite. It is
+// called once for each row.
 template <typename Value>
 double SumRows(size_t rows, WorkPool& pool, const Value& value) {
-  const size_t piece = FitPiece(rows);
-  std::vector<double> sums((rows + piece - 1) / piece);
-  pool.RunPieces(rows, piece, [&](size_t begin, size_t end) {
-    double of_piece = 0;
-    for (size_t row = begin; row < end; ++row) of_piece += value(row);
-    sums[begin / piece] = of_piece;
+  const auto numbers = std::make_unique_for_overwrite<double[]>(rows);
+  const ExactRange range = RangeOfRows(rows, pool, [&](size_t begin, size_t end) {
+    double* const of_rows = numbers.get();
+    for (size_t row = begin; row < end; ++row) of_rows[row] = value(row);
+    return RangeOf(std::span<const double>(of_rows + begin, end - begin));
   });
-  double sum = 0;
-  for (const double of_piece : sums) sum += of_piece;
-  return sum;
+  if (!range.are_finite) return math::Infinity();
+  const ExactUnits units = ExactUnits::For(range.largest, rows);
+  const auto sums = SumPieces(rows, 1, pool, [&](size_t begin, size_t end, int64_t* sum) {
+    for (size_t row = begin; row < end; ++row) *sum += units.Of(numbers[row]);
+  });
+  return units.Value(sums[0]);
+}
+
+// Of each leaf the sum of its rows' numbers. One that is not finite counts as 0.
+template <typename Number>
+std::vector<double> SumByLeaf(std::span<const Number> numbers, std::span<const uint16_t> leaves,
+                              size_t leaf_count, WorkPool& pool) {
+  const size_t rows = numbers.size();
+  const ExactRange range = RangeOfRows(rows, pool, [&](size_t begin, size_t end) {
+    return RangeOf(numbers.subspan(begin, end - begin));
+  });
+  const ExactUnits units = ExactUnits::For(range.largest, rows);
+  const auto sums = SumPieces(rows, leaf_count, pool, [&](size_t begin, size_t end, int64_t* of) {
+    for (size_t row = begin; row < end; ++row) of[leaves[row]] += units.Of(numbers[row]);
+  });
+  std::vector<double> values(leaf_count);
+  for (size_t leaf = 0; leaf < leaf_count; ++leaf) values[leaf] = units.Value(sums[leaf]);
+  return values;
 }
 
 }  // namespace strata
