@@ -67,7 +67,7 @@ Block& TheBlock() {
 }
 
 [[noreturn]] void Die(const Block& block, const char* why) {
-  std::fprintf(stderr, "simt: %s, in block %u of %u\n", why, blockIdx.x, gridDim.x);
+  std::fprintf(stderr, "simt: %s, in block %u, %u, %u\n", why, blockIdx.x, blockIdx.y, blockIdx.z);
   for (size_t i = 0; i < block.count; ++i) {
     const Thread& thread = block.threads[i];
     if (thread.state == State::kAtWarp) {
@@ -215,8 +215,11 @@ void Run(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void(
   block.body = &thread;
   std::vector<size_t> order(block.count);
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  for (unsigned number = 0; number < grid.x && !block.fault; ++number) {
-    blockIdx = dim3(number);
+  const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
+  for (uint64_t number = 0; number < blocks && !block.fault; ++number) {
+    const uint64_t row = number / grid.x;
+    blockIdx = dim3(static_cast<unsigned>(number % grid.x), static_cast<unsigned>(row % grid.y),
+                    static_cast<unsigned>(row / grid.y));
     block.shared.assign(shared_bytes, std::byte{0xcd});
     RunBlock(block, order);
   }

@@ -2,6 +2,7 @@
 #include "kernels/tree/grow/gpu_leaves.h"
 #include "kernels/tree/grow/gpu_trees.h"
 #include "kernels/tree/metric/gpu_metrics.h"
+#include "kernels/tree/oblivious/gpu_oblivious.h"
 #include "kernels/tree/score/gpu_bin_forest.h"
 #include "kernels/tree/score/gpu_forest.h"
 #include "kernels/tree/score/gpu_scores.h"
@@ -36,6 +37,11 @@ Result<std::unique_ptr<GpuForest>> GpuForest::Open(int /*device*/, const ForestV
 Result<std::unique_ptr<GpuBinForest>> GpuBinForest::Open(int /*device*/,
                                                          const BinColumnsView& /*columns*/,
                                                          const BinForestView& /*forest*/) {
+  return NotFound(kAbsent);
+}
+
+Result<std::unique_ptr<GpuOblivious>> GpuOblivious::Open(int /*device*/, size_t /*rows*/,
+                                                         const ScoreRule& /*rule*/) {
   return NotFound(kAbsent);
 }
 

@@ -37,9 +37,11 @@ struct alignas(16) float4 {
 struct alignas(16) ulonglong2 {
   unsigned long long x, y;
 };
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct dim3 {
-  unsigned x, y = 1, z = 1;
-  constexpr dim3(unsigned count = 1) : x(count) {}
+  unsigned x, y, z;
+  constexpr dim3(unsigned of_x = 1, unsigned of_y = 1, unsigned of_z = 1)
+      : x(of_x), y(of_y), z(of_z) {}
 };
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 

@@ -7,6 +7,7 @@
 
 #include "base/file/standard_input.h"
 #include "worker/tasks/catboost/category_options.h"
+#include "worker/tasks/catboost/device_options.h"
 #include "worker/tasks/catboost/end_options.h"
 #include "worker/tasks/catboost/feature_options.h"
 #include "worker/tasks/catboost/fit_class_options.h"
@@ -73,6 +74,7 @@ class FitReader {
 
   Result<FitParameters> Parameters() const {
     FitParameters p;
+    STRATA_ASSIGN(p.device, ReadFitDevice(settings_));
     p.iterations = static_cast<size_t>(settings_.Int("iterations"));
     STRATA_ASSIGN(p.learning_rate, LearningRate());
     p.depth = static_cast<size_t>(settings_.Int("depth"));
@@ -99,6 +101,7 @@ class FitReader {
     }
     p.border_type = *FindBorderType(settings_.Text("feature_border_type"));  // one of the choices
     p.border_count = static_cast<size_t>(settings_.Int("border_count"));
+    if (IsForGpus(settings_) && !settings_.IsSet("border_count")) p.border_count = kGpuBorders;
     const std::string& nan = settings_.Text("nan_mode");
     p.nan_mode = nan == "Min" ? NanMode::kMin : nan == "Max" ? NanMode::kMax : NanMode::kForbidden;
     STRATA_ASSIGN(p.categories, ReadCategoryParameters(settings_, p.iterations));

@@ -295,6 +295,14 @@ constexpr Setting kFitSettings[] = {
      .choices = "Silent|Verbose"},
     {.key = "verbose",
      .help = "false and 0 are logging_level = Silent; a number is metric_period."},
+    {.key = "task_type",
+     .default_value = "CPU",
+     .help = "GPU: the defaults of border_count and bootstrap_type are those that CatBoost has on "
+             "GPUs, 128 and Bayesian, and that of device is auto.",
+     .choices = "CPU|GPU"},
+    {.key = "device",
+     .help = "Where trees grow: cpu, cuda, cuda:N, or auto: on a GPU where there is one that will "
+             "do. The model does not depend on it. Without a value: cpu."},
     {.key = "one_hot_max_size",
      .type = SettingType::kInt,
      .default_value = "2",

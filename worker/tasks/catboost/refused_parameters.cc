@@ -13,7 +13,8 @@ namespace strata {
 namespace {
 
 constexpr std::string_view kLater = "is not there yet";
-constexpr std::string_view kOfGpus = "is for GPUs, which do not train these trees yet";
+constexpr std::string_view kOfGpus =
+    "is not supported: device names the GPU, whose memory is taken as it is needed";
 constexpr std::string_view kOfOtherTrees = "is for trees that are not there yet";
 constexpr std::string_view kAnyBool = "true false";
 // The default of Lossguide, and 2 to the power of each depth.
@@ -27,7 +28,7 @@ constexpr RefusedParameter kRefused[] = {
     {"boosting_type", "Plain", kLater},
     {"cat_features", "[]", "is not supported: give the columns the type Categ"},
     {"counter_calc_method", "SkipTest", kLater},
-    {"ctr_history_unit", "Sample", kOfGpus},
+    {"ctr_history_unit", "Sample", kLater},
     {"ctr_leaf_count_limit", "18446744073709551615", "is not there yet: tables have all keys"},
     {"custom_loss", "[]", "is not there yet: eval_metric and the loss are measured"},
     {"custom_metric", "[]", "is not there yet: eval_metric and the loss are measured"},
@@ -65,7 +66,6 @@ constexpr RefusedParameter kRefused[] = {
     {"sparse_features_conflict_fraction", "0", kLater},
     {"store_all_simple_ctr", "false", "is not there yet: tables have all keys"},
     {"target_border", "", "is not there yet: labels of Logloss are two classes"},
-    {"task_type", "CPU", kLater},
     {"test_group_weights", "", kLater},
     {"test_pairs", "", kLater},
     {"text_features", "[]", kLater},

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "worker/tasks/catboost/device_options.h"
 #include "worker/tasks/catboost/option_reading.h"
 
 namespace strata {
@@ -36,7 +37,8 @@ BootstrapType TypeOf(std::string_view name) {
 }  // namespace
 
 Result<BootstrapParameters> ReadSampling(const Settings& settings, FitLoss loss) {
-  const bool is_chosen = IsMultiClass(loss) && !settings.IsSet("bootstrap_type");
+  const bool is_chosen =
+      (IsMultiClass(loss) || IsForGpus(settings)) && !settings.IsSet("bootstrap_type");
   const std::string type = is_chosen ? "Bayesian" : settings.Text("bootstrap_type");
   for (const OfType& of : kOfTypes) {
     if (!settings.IsSet(of.key) || std::ranges::find(of.types, type) != of.types.end()) continue;

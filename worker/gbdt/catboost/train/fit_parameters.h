@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/core/device_choice.h"
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
 #include "worker/gbdt/catboost/train/border_selection.h"
 #include "worker/gbdt/catboost/train/category_parameters.h"
@@ -31,6 +32,7 @@ enum class AutoClassWeights : uint8_t { kNone, kBalanced, kSqrtBalanced };
 inline constexpr double kDefaultLearningRate = 0.03F;
 
 struct FitParameters {
+  DeviceChoice device;  // that grows trees
   LossSpec loss;
   std::optional<MetricSpec> eval_metric;  // nothing: the loss
   bool allow_const_label = false;         // labels to learn from may all be the same

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/thread/work_pool.h"
-#include "worker/gbdt/catboost/train/grow/grow_column.h"
+#include "kernels/tree/oblivious/grow_column.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 
 namespace strata {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/tree/oblivious/grow_column.h"
 #include "worker/gbdt/catboost/catboost_model.h"
 #include "worker/gbdt/catboost/train/fit_rows.h"
-#include "worker/gbdt/catboost/train/grow/grow_column.h"
 
 namespace strata {
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "kernels/tree/oblivious/grow_column.h"
 #include "worker/gbdt/catboost/catboost_model.h"
 #include "worker/gbdt/catboost/train/category_parameters.h"
-#include "worker/gbdt/catboost/train/grow/grow_column.h"
 #include "worker/gbdt/catboost/train/split_choice.h"
 #include "worker/gbdt/catboost/train/statistic_columns.h"
 #include "worker/gbdt/catboost/train/used_ctrs.h"

@@ -18,11 +18,10 @@ TreeSearch::TreeSearch(const FitParameters& parameters, const FitRows& learn, do
       sampler_(p_.sampling, p_.random_seed, learn.rows()),
       choice_(p_.random_seed, p_.rsm, pool),
       columns_(FeatureColumns(model, learn)),
-      grower_({.is_cosine =
-                   p_.score == ScoreFunction::kCosine || p_.score == ScoreFunction::kNewtonCosine,
-               .l2 = l2,
-               .levels_max = p_.depth},
-              pool),
+      score_rule_({.is_cosine = p_.score == ScoreFunction::kCosine ||
+                                p_.score == ScoreFunction::kNewtonCosine,
+                   .l2 = l2,
+                   .levels_max = p_.depth}),
       weights_(learn.rows()) {}
 
 Status TreeSearch::Begin() {
@@ -31,6 +30,7 @@ Status TreeSearch::Begin() {
     columns_.columns[column].direction = static_cast<int8_t>(directions[columns_.features[column]]);
   }
   STRATA_ASSIGN(rules_, ColumnRules::Make(p_.features, model_));
+  STRATA_ASSIGN(grower_, TreeGrower::Make(p_.device, learn_.rows(), score_rule_, pool_));
   return {};
 }
 
@@ -43,29 +43,31 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
   level.deviation = NoiseDeviation(p_.random_strength, gradients_, learn_.rows(),
                                    learning_rate_ * static_cast<double>(trees), pool_);
   STRATA_ASSIGN(const SplitRows rows, SampleRows(0));
-  grower_.Begin(rows.gradients, rows.weights);
-  grower_.AddFixedColumns(columns_.columns);
+  STRATA_TRY(grower_->Begin(rows.gradients, rows.weights));
+  STRATA_TRY(grower_->AddFixedColumns(columns_.columns));
   TreeCtrs ctrs = statistics_.StartTree(fold, columns_.columns.size());
-  for (; grower_.levels() < p_.depth; ++level.level) {
+  for (; grower_->levels() < p_.depth; ++level.level) {
     if (level.level > 0 && p_.sampling.is_per_level) {
       STRATA_ASSIGN(const SplitRows of_level, SampleRows(level.level));
-      grower_.SetGradients(of_level.gradients, of_level.weights);
+      STRATA_TRY(grower_->SetGradients(of_level.gradients, of_level.weights));
     }
-    grower_.AddColumns(ctrs.NextLevel());
-    const auto best = choice_.Choose(level, grower_.Score(), LevelRules(ctrs));
+    STRATA_TRY(grower_->AddColumns(ctrs.NextLevel()));
+    STRATA_ASSIGN(const LevelScores* const scores, grower_->Score());
+    const auto best = choice_.Choose(level, *scores, LevelRules(ctrs));
     if (!best.has_value()) break;
     if (rules_->is_active()) {
       rules_->Use(FeaturesOf(best->split.column, ctrs));
       level.score_before = best->score;
     }
     ctrs.AddSplit(ModelSplit(best->split, &ctrs));
-    if (!grower_.Split(best->split)) break;
+    STRATA_ASSIGN(const bool goes_on, grower_->Split(best->split));
+    if (!goes_on) break;
   }
   return Finish(&ctrs);
 }
 
-ObliviousTree TreeSearch::Finish(TreeCtrs* ctrs) {
-  GrownObliviousTree grown = grower_.Take();
+Result<ObliviousTree> TreeSearch::Finish(TreeCtrs* ctrs) {
+  STRATA_ASSIGN(GrownObliviousTree grown, grower_->Take());
   ObliviousTree tree;
   tree.leaves = std::move(grown.leaves);
   for (const GrowSplit& split : grown.splits) {

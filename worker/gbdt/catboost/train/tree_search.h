@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/thread/work_pool.h"
+#include "kernels/tree/oblivious/grow_column.h"
 #include "strata/status.h"
 #include "worker/gbdt/catboost/catboost_model.h"
 #include "worker/gbdt/catboost/train/bootstrap_sampler.h"
@@ -15,8 +17,7 @@
 #include "worker/gbdt/catboost/train/fit_parameters.h"
 #include "worker/gbdt/catboost/train/fit_rows.h"
 #include "worker/gbdt/catboost/train/fit_statistics.h"
-#include "worker/gbdt/catboost/train/grow/grow_column.h"
-#include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
+#include "worker/gbdt/catboost/train/grow/tree_grower.h"
 #include "worker/gbdt/catboost/train/oblivious_tree.h"
 #include "worker/gbdt/catboost/train/split_choice.h"
 #include "worker/gbdt/catboost/train/tree_columns.h"
@@ -32,10 +33,11 @@ class TreeSearch {
   TreeSearch(const FitParameters& parameters, const FitRows& learn, double l2, double learning_rate,
              const CatBoostModel& model, FitStatistics* statistics, WorkPool& pool);
 
-  // Reads the rules of features, before the first tree. kInvalid: they name one that is not there.
+  // Reads the rules of features and opens the device, before the first tree. kInvalid: rules name
+  // a feature that is not there; kNotFound, kRefused: as TreeGrower says.
   Status Begin();
   // The next tree, by the statistics of a fold and the rows' raw values there (output * rows +
-  // row). kInvalid: a sample without rows.
+  // row). kInvalid: a sample without rows. A GPU may fail, too.
   Result<ObliviousTree> Grow(size_t fold, std::span<const double> raw);
 
  private:
@@ -51,7 +53,7 @@ class TreeSearch {
   std::vector<uint32_t> FeaturesOf(size_t column, const TreeCtrs& ctrs) const;
   uint32_t ModelSplit(const GrowSplit& split, TreeCtrs* ctrs) const;
   std::vector<ColumnRule> LevelRules(const TreeCtrs& ctrs) const;
-  ObliviousTree Finish(TreeCtrs* ctrs);
+  Result<ObliviousTree> Finish(TreeCtrs* ctrs);
 
   const FitParameters& p_;
   const FitRows& learn_;
@@ -63,7 +65,8 @@ class TreeSearch {
   const SplitChoice choice_;
   TreeColumns columns_;
   std::optional<ColumnRules> rules_;
-  ObliviousGrower grower_;
+  const ScoreRule score_rule_;
+  std::unique_ptr<TreeGrower> grower_;
   std::vector<double> gradients_;
   std::vector<double> weights_;
   // Of a sample: the factors of rows, and what they make of gradients and weights.

@@ -9,53 +9,18 @@
 #include <vector>
 
 #include "tests/worker/gbdt/catboost/train/best_split.h"
+#include "tests/worker/gbdt/catboost/train/level_rows.h"
 #include "worker/gbdt/catboost/train/grow/oblivious_grower.h"
 
 namespace strata {
 namespace {
-
-enum class Weights { kSame, kSameOrNone, kAny };
-
-struct Rows {
-  std::vector<std::vector<uint8_t>> bins;  // of each column
-  std::vector<GrowColumn> columns;
-  size_t outputs = 0;
-  std::vector<double> gradients;
-  std::vector<double> weights;
-};
-
-// Columns of few splits and of many; some ask for values.
-Rows MakeRows(uint64_t seed, size_t count, size_t columns, size_t outputs, Weights weights) {
-  std::mt19937_64 random(seed);
-  Rows made;
-  made.outputs = outputs;
-  made.bins.resize(columns);
-  for (size_t c = 0; c < columns; ++c) {
-    const size_t splits = c % 4 == 0 ? 255 : 1 + random() % 20;
-    for (size_t row = 0; row < count; ++row) {
-      made.bins[c].push_back(static_cast<uint8_t>(random() % (splits + 1)));
-    }
-    made.columns.push_back({.bins = made.bins[c], .splits = splits, .is_value = c % 3 == 1});
-  }
-  for (size_t i = 0; i < count * outputs; ++i) {
-    made.gradients.push_back(static_cast<double>(random() % 2000) / 700 - 1.3);
-  }
-  for (size_t row = 0; row < count; ++row) {
-    double weight = 0.7;
-    if (weights == Weights::kSameOrNone && random() % 3 == 0) weight = 0;
-    if (weights == Weights::kAny) weight = static_cast<double>(random() % 5) / 3;
-    made.weights.push_back(weight);
-    for (size_t k = 0; k < outputs; ++k) made.gradients[k * count + row] *= weight;
-  }
-  return made;
-}
 
 std::unique_ptr<WorkPool> Pool(int threads) {
   return std::move(*WorkPool::Start("test", threads - 1));
 }
 
 // Of a split of the leaves that rows are in.
-double ScoreOf(const Rows& rows, const std::vector<size_t>& leaves, size_t leaf_count,
+double ScoreOf(const LevelRows& rows, const std::vector<size_t>& leaves, size_t leaf_count,
                const GrowColumn& column, size_t place, const ScoreRule& rule) {
   double gain = 0;
   double norm = 1e-100;
@@ -80,7 +45,7 @@ double ScoreOf(const Rows& rows, const std::vector<size_t>& leaves, size_t leaf_
 
 // Grows a tree of some depth; `each` is called with the scores of each level.
 template <typename Each>
-GrownObliviousTree GrowTree(ObliviousGrower& grower, const Rows& rows, size_t depth,
+GrownObliviousTree GrowTree(ObliviousGrower& grower, const LevelRows& rows, size_t depth,
                             const Each& each) {
   grower.Begin(rows.gradients, rows.weights);
   const std::span<const GrowColumn> columns = rows.columns;
@@ -96,7 +61,7 @@ GrownObliviousTree GrowTree(ObliviousGrower& grower, const Rows& rows, size_t de
   return grower.Take();
 }
 
-void ExpectScoresOfPlainSums(const Rows& rows, const ScoreRule& rule, size_t kept_bytes_max) {
+void ExpectScoresOfPlainSums(const LevelRows& rows, const ScoreRule& rule, size_t kept_bytes_max) {
   const std::unique_ptr<WorkPool> pool = Pool(2);
   ObliviousGrower grower(rule, *pool, kept_bytes_max);
   std::vector<size_t> leaves(rows.weights.size());
@@ -132,7 +97,7 @@ TEST(LevelScores, AreThoseOfPlainSums) {
   for (const Weights weights : {Weights::kSame, Weights::kSameOrNone, Weights::kAny}) {
     for (const size_t outputs : {1, 3}) {
       for (const size_t columns : {3, 20}) {
-        const Rows rows = MakeRows(columns, 200, columns, outputs, weights);
+        const LevelRows rows = MakeLevelRows(columns, 200, columns, outputs, weights);
         SCOPED_TRACE(testing::Message()
                      << static_cast<int>(weights) << " " << outputs << " " << columns);
         ExpectScoresOfPlainSums(rows, {.is_cosine = true, .l2 = 1.7}, size_t{1} << 30);
@@ -148,8 +113,8 @@ TEST(LevelScores, AreThoseOfPlainSums) {
 // Other gradients during a tree give the scores that they would have given from its beginning.
 TEST(LevelScores, GradientsMayChange) {
   const std::unique_ptr<WorkPool> pool = Pool(2);
-  const Rows rows = MakeRows(1, 30000, 6, 2, Weights::kAny);
-  const Rows others = MakeRows(2, 30000, 6, 2, Weights::kSame);
+  const LevelRows rows = MakeLevelRows(1, 30000, 6, 2, Weights::kAny);
+  const LevelRows others = MakeLevelRows(2, 30000, 6, 2, Weights::kSame);
   ObliviousGrower changed({.is_cosine = true, .l2 = 1}, *pool);
   ObliviousGrower whole({.is_cosine = true, .l2 = 1}, *pool);
   changed.Begin(others.gradients, others.weights);
@@ -169,7 +134,7 @@ TEST(LevelScores, GradientsMayChange) {
 // Fixed columns of another tree are not taken for those of the last one.
 TEST(LevelScores, FixedColumnsMayBeOthers) {
   const std::unique_ptr<WorkPool> pool = Pool(1);
-  Rows rows = MakeRows(3, 500, 8, 1, Weights::kSame);
+  LevelRows rows = MakeLevelRows(3, 500, 8, 1, Weights::kSame);
   for (GrowColumn& column : rows.columns) column = {.bins = column.bins, .splits = 255};
   const std::span<const GrowColumn> columns = rows.columns;
   ObliviousGrower grower({.is_cosine = true, .l2 = 1}, *pool);
@@ -189,7 +154,7 @@ TEST(LevelScores, FixedColumnsMayBeOthers) {
 // Rows enough for several pieces, and for sums that are carried over.
 TEST(LevelScores, HaveTheSameBitsWithAnyThreadsAndMemory) {
   for (const Weights weights : {Weights::kSame, Weights::kAny}) {
-    const Rows rows = MakeRows(5, 150000, 9, 1, weights);
+    const LevelRows rows = MakeLevelRows(5, 150000, 9, 1, weights);
     std::vector<LevelScores> first;
     std::vector<uint16_t> leaves;
     for (const int threads : {1, 2, 5}) {
@@ -216,7 +181,7 @@ TEST(LevelScores, ABinHasManyRows) {
   const std::unique_ptr<WorkPool> pool = Pool(1);
   constexpr size_t kRows = 200000;
   std::vector<uint8_t> bins(kRows, 0);
-  Rows rows;
+  LevelRows rows;
   rows.outputs = 1;
   for (size_t row = 0; row < kRows; ++row) {
     rows.gradients.push_back(row % 3 == 0 ? 1.5 : -0.5);

@@ -9,18 +9,11 @@
 #include "base/large_array.h"
 #include "base/thread/work_pool.h"
 #include "kernels/tree/gradient/fixed_point.h"
+#include "kernels/tree/oblivious/grow_column.h"
 #include "worker/gbdt/catboost/train/grow/fixed_rows.h"
-#include "worker/gbdt/catboost/train/grow/grow_column.h"
 #include "worker/gbdt/catboost/train/grow/tree_leaves.h"
 
 namespace strata {
-
-// By what splits are judged.
-struct ScoreRule {
-  bool is_cosine = true;
-  double l2 = 0;           // added to the weights of a leaf; above 0
-  size_t levels_max = 16;  // of a tree
-};
 
 // Any number of threads, each with blocks of its own.
 class ColumnBlock {

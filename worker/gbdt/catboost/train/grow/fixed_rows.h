@@ -25,6 +25,9 @@ class FixedRows {
   std::span<const Row32> of(size_t output) const {
     return std::span(fixed_).subspan(output * rows_, rows_);
   }
+  // Of all outputs, one after another.
+  std::span<const Row32> all() const { return fixed_; }
+  std::span<const GradientUnits> all_units() const { return units_; }
   // Whether weights are 0 and 1.
   bool has_unit_weights() const { return has_unit_weights_; }
   const GradientUnits& units(size_t output) const { return units_[output]; }

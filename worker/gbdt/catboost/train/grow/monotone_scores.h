@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/tree/gradient/fixed_point.h"
-#include "worker/gbdt/catboost/train/grow/grow_column.h"
+#include "kernels/tree/oblivious/grow_column.h"
 #include "worker/gbdt/catboost/train/monotone_leaves.h"
 
 namespace strata {

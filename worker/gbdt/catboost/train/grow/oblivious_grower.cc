@@ -68,7 +68,7 @@ bool ObliviousGrower::KeepsHistograms() const {
 bool ObliviousGrower::Split(const GrowSplit& split) {
   leaves_.Split(columns_[split.column], split.place);
   splits_.push_back(split);
-  redundant_ = leaves_.RedundantSplit();
+  redundant_ = RedundantSplit(leaves_.counts());
   if (!redundant_.has_value()) return true;
   splits_.erase(splits_.begin() + static_cast<ptrdiff_t>(*redundant_));
   return false;

@@ -9,15 +9,12 @@
 #include <vector>
 
 #include "base/thread/work_pool.h"
+#include "kernels/tree/oblivious/grow_column.h"
 #include "worker/gbdt/catboost/train/grow/column_block.h"
 #include "worker/gbdt/catboost/train/grow/fixed_rows.h"
-#include "worker/gbdt/catboost/train/grow/grow_column.h"
 #include "worker/gbdt/catboost/train/grow/tree_leaves.h"
 
 namespace strata {
-
-// Of each column the scores of its splits.
-using LevelScores = std::vector<std::vector<double>>;
 
 struct GrownObliviousTree {
   std::vector<GrowSplit> splits;

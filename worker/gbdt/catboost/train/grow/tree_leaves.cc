@@ -94,12 +94,11 @@ void TreeLeaves::SplitPart(const GrowColumn& column, size_t place, Part* part) {
   }
 }
 
-std::optional<size_t> TreeLeaves::RedundantSplit() const {
-  for (size_t k = 0; k < levels_; ++k) {
-    const size_t bit = size_t{1} << k;
+std::optional<size_t> RedundantSplit(std::span<const uint32_t> counts) {
+  for (size_t bit = 1, k = 0; bit < counts.size(); bit *= 2, ++k) {
     bool parts = false;
-    for (size_t leaf = 0; leaf < leaves() && !parts; ++leaf) {
-      parts = counts_[leaf] > 0 && counts_[leaf ^ bit] > 0;
+    for (size_t leaf = 0; leaf < counts.size() && !parts; ++leaf) {
+      parts = counts[leaf] > 0 && counts[leaf ^ bit] > 0;
     }
     if (!parts) return k;
   }

@@ -9,8 +9,8 @@
 
 #include "base/large_array.h"
 #include "base/thread/work_pool.h"
+#include "kernels/tree/oblivious/grow_column.h"
 #include "worker/gbdt/catboost/train/grow/fixed_rows.h"
-#include "worker/gbdt/catboost/train/grow/grow_column.h"
 
 namespace strata {
 
@@ -19,6 +19,10 @@ struct ListedRow {
   uint32_t row = 0;
   Row32 gradient;
 };
+
+// The first split without which the same rows are together, by the rows of each leaf, whose
+// number's bit k is that of split k.
+std::optional<size_t> RedundantSplit(std::span<const uint32_t> counts);
 
 // Bit k of a leaf's number says where its rows go at split k. Each thread has a part of the rows,
 // whose leaves are parted by themselves. One thread at a time.
@@ -45,8 +49,8 @@ class TreeLeaves {
     return std::span(listed_).subspan(output * rows_ + range.begin, range.end - range.begin);
   }
 
-  // The first split without which the same rows are together.
-  std::optional<size_t> RedundantSplit() const;
+  // Of each leaf.
+  std::span<const uint32_t> counts() const { return counts_; }
   // The leaf of each row; without the bit of a split, if one is given.
   std::vector<uint16_t> Numbers(std::optional<size_t> without) const;
 

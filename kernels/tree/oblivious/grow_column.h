@@ -1,9 +1,10 @@
-// GrowColumn: what a tree may split by, as bins of its rows.
+// GrowColumn: what an oblivious tree may split by, as bins of its rows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace strata {
 
@@ -22,6 +23,16 @@ struct GrowColumn {
 struct GrowSplit {
   size_t column = 0;
   size_t place = 0;
+};
+
+// Of each column the scores of its splits.
+using LevelScores = std::vector<std::vector<double>>;
+
+// By what splits are judged.
+struct ScoreRule {
+  bool is_cosine = true;
+  double l2 = 0;           // added to the weights of a leaf; above 0
+  size_t levels_max = 16;  // of a tree
 };
 
 }  // namespace strata

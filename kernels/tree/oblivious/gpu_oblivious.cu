@@ -1,0 +1,204 @@
+#include "kernels/tree/oblivious/column_batch.cuh"
+#include "kernels/tree/oblivious/gpu_oblivious.h"
+
+namespace strata::gpu_tree {
+namespace {
+
+constexpr uint32_t kWholeNumber = 16;  // a leaf's number has no such bit
+
+class OnGpu : public GpuOblivious {
+ public:
+  OnGpu(int device, size_t rows, const ScoreRule& rule) : device_(device), rule_(rule) {
+    view_.rows = rows;
+    view_.l2 = rule.l2;
+    view_.is_cosine = rule.is_cosine;
+  }
+  ~OnGpu() override {
+    const DeviceScope scope(device_);
+    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+  }
+
+  Status Start() {
+    const DeviceScope scope(device_);
+    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
+    STRATA_TRY(FromCuda(
+        cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "a GPU"));
+    constexpr char kWhat[] = "rows of training data on the GPU";
+    const size_t leaves = size_t{1} << rule_.levels_max;
+    const size_t rows = view_.rows + kRowsPadding;
+    STRATA_TRY(leaves_.Make(rows, kWhat));
+    STRATA_TRY(list_.Make(rows, kWhat));
+    STRATA_TRY(counts_.Make(leaves, kWhat));
+    STRATA_TRY(listed_.Make(leaves, kWhat));
+    STRATA_TRY(listed_of_.Make(leaves, kWhat));
+    STRATA_TRY(piece_count_.Make(1, kWhat));
+    view_.leaves = leaves_.data();
+    view_.list = list_.data();
+    view_.counts = counts_.data();
+    view_.listed = listed_.data();
+    view_.listed_of = listed_of_.data();
+    view_.piece_count = piece_count_.data();
+    STRATA_TRY(PrepareLists());
+    return PrepareObliviousHistograms();
+  }
+
+  Status Begin(const ObliviousGradients& gradients) override {
+    const DeviceScope scope(device_);
+    view_.level = 0;
+    batches_used_ = 0;
+    STRATA_TRY(SetGradients(gradients));
+    return FromCuda(cudaMemsetAsync(leaves_.data(), 0, leaves_.size() * sizeof(uint16_t), stream_),
+                    "leaves of rows");
+  }
+
+  Status AddColumns(std::span<const GrowColumn> columns, bool are_fixed) override {
+    if (columns.empty()) return {};
+    const DeviceScope scope(device_);
+    if (batches_used_ == batches_.size()) batches_.push_back(std::make_unique<ColumnBatch>());
+    ColumnBatch& batch = *batches_[batches_used_++];
+    return batch.Set(columns, are_fixed, view_.outputs << (rule_.levels_max - 1), stream_);
+  }
+
+  Status SetGradients(const ObliviousGradients& gradients) override {
+    const DeviceScope scope(device_);
+    view_.outputs = static_cast<uint32_t>(gradients.units.size());
+    view_.has_unit_weights = gradients.has_unit_weights;
+    constexpr char kWhat[] = "gradients of rows on the GPU";
+    const size_t sums = size_t{view_.outputs} << rule_.levels_max;
+    STRATA_TRY(gradients_.Reserve(gradients.rows.size(), kWhat));
+    STRATA_TRY(list_gradients_.Reserve(gradients.rows.size(), kWhat));
+    STRATA_TRY(units_.Reserve(view_.outputs, kWhat));
+    for (ResizedMemory<GradientSums>& totals : totals_) STRATA_TRY(totals.Reserve(sums, kWhat));
+    STRATA_TRY(gradients_.memory().Set(gradients.rows, stream_));
+    STRATA_TRY(units_.memory().Set(gradients.units, stream_));
+    view_.gradients = gradients_.data();
+    view_.list_gradients = list_gradients_.data();
+    view_.units = units_.data();
+    for (size_t i = 0; i < batches_used_; ++i) batches_[i]->has_kept = false;
+    return Wait(kWhat);
+  }
+
+  // Batches whose histograms come from those of the level before are scored first, then those for
+  // which all rows are added up.
+  Status Score(LevelScores* scores) override {
+    const DeviceScope scope(device_);
+    view_.sets_totals = true;
+    view_.totals = totals_[view_.level % 2].data();
+    view_.totals_before = totals_[(view_.level + 1) % 2].data();
+    for (const bool builds_all : {false, true}) STRATA_TRY(ScoreBatches(builds_all));
+    size_t column = 0;
+    for (size_t i = 0; i < batches_used_; ++i) column += batches_[i]->columns();
+    scores->resize(column);
+    column = 0;
+    for (size_t i = 0; i < batches_used_; ++i) {
+      ColumnBatch& batch = *batches_[i];
+      STRATA_TRY(batch.TakeScores(stream_, std::span(*scores).subspan(column, batch.columns())));
+      batch.has_kept = true;
+      column += batch.columns();
+    }
+    return {};
+  }
+
+  Status Histograms(size_t column, std::vector<GradientSums>* histograms) override {
+    const DeviceScope scope(device_);
+    const ColumnBatch& batch = BatchOf(&column);
+    batch.Show(&view_);
+    const uint32_t bins = batch.column(column).splits + 1;
+    histograms->resize(size_t{bins} * view_.leaf_count());
+    constexpr char kWhat[] = "histograms of a column";
+    STRATA_TRY(gathered_.Reserve(histograms->size(), kWhat));
+    GatherHistograms(view_, static_cast<uint32_t>(column), bins, gathered_.data(), stream_);
+    STRATA_TRY(gathered_.memory().Get(*histograms, stream_));
+    return Wait(kWhat);
+  }
+
+  Status Split(const GrowSplit& split, std::vector<uint32_t>* counts) override {
+    const DeviceScope scope(device_);
+    size_t column = split.column;
+    const ColumnBatch& batch = BatchOf(&column);
+    SplitRows(view_, batch.column(column), static_cast<uint32_t>(split.place), stream_);
+    ++view_.level;
+    counts->resize(view_.leaf_count());
+    STRATA_TRY(counts_.Get(*counts, stream_));
+    return Wait("a split of leaves");
+  }
+
+  Status Leaves(std::optional<size_t> without, std::span<uint16_t> leaves) override {
+    const DeviceScope scope(device_);
+    // The list is not needed any more, and has room for them.
+    auto* const numbers = reinterpret_cast<uint16_t*>(list_.data());
+    const auto left_out = static_cast<uint32_t>(without.value_or(kWholeNumber));
+    LeafNumbers(view_, left_out, numbers, stream_);
+    STRATA_TRY(FromCuda(
+        cudaMemcpyAsync(leaves.data(), numbers, leaves.size_bytes(), cudaMemcpyDefault, stream_),
+        "leaves of rows"));
+    return Wait("leaves of rows");
+  }
+
+ private:
+  static constexpr size_t kRowsPadding = 16;
+
+  // The batch of a column of the tree, whose number becomes that in the batch.
+  const ColumnBatch& BatchOf(size_t* column) const {
+    size_t batch = 0;
+    while (*column >= batches_[batch]->columns()) *column -= batches_[batch++]->columns();
+    return *batches_[batch];
+  }
+
+  Status ScoreBatches(bool builds_all) {
+    bool is_listed = false;
+    for (size_t i = 0; i < batches_used_; ++i) {
+      const ColumnBatch& batch = *batches_[i];
+      if (batch.has_kept == builds_all) continue;
+      view_.builds_all = builds_all;
+      batch.Show(&view_);
+      const uint32_t grid = static_cast<uint32_t>(processors_) * (view_.has_unit_weights ? 2 : 1);
+      if (!is_listed) ListRows(view_, grid, stream_);
+      is_listed = true;
+      BuildObliviousHistograms(view_, grid, batch.bins_max(), stream_);
+      view_.sets_totals = false;
+      STRATA_TRY(parts_.Reserve(PartsFor(view_), "scores of splits on the GPU"));
+      view_.parts = parts_.data();
+      ScoreSplits(view_, stream_);
+      STRATA_TRY(FromCuda(cudaGetLastError(), "scores of splits"));
+    }
+    return {};
+  }
+
+  Status Wait(const char* what) { return FromCuda(cudaStreamSynchronize(stream_), what); }
+
+  const int device_;
+  const ScoreRule rule_;
+  int processors_ = 0;
+  cudaStream_t stream_ = nullptr;
+  ObliviousView view_;
+  DeviceMemory<uint16_t> leaves_;
+  DeviceMemory<uint32_t> list_;
+  DeviceMemory<uint32_t> counts_;
+  DeviceMemory<ListedLeaf> listed_;
+  DeviceMemory<int32_t> listed_of_;
+  DeviceMemory<uint32_t> piece_count_;
+  ResizedMemory<Row32> gradients_;
+  ResizedMemory<Row32> list_gradients_;
+  ResizedMemory<GradientUnits> units_;
+  ResizedMemory<GradientSums> totals_[2];  // of even levels and of odd ones
+  ResizedMemory<ScoreSums> parts_;
+  ResizedMemory<GradientSums> gathered_;
+  std::vector<std::unique_ptr<ColumnBatch>> batches_;  // the first batches_used_ are this tree's
+  size_t batches_used_ = 0;
+};
+
+}  // namespace
+}  // namespace strata::gpu_tree
+
+namespace strata {
+
+Result<std::unique_ptr<GpuOblivious>> GpuOblivious::Open(int device, size_t rows,
+                                                         const ScoreRule& rule) {
+  STRATA_TRY(CheckDevice(device));
+  auto made = std::make_unique<gpu_tree::OnGpu>(device, rows, rule);
+  STRATA_TRY(made->Start());
+  return std::unique_ptr<GpuOblivious>(std::move(made));
+}
+
+}  // namespace strata

@@ -1,0 +1,143 @@
+// Trees that grow on a GPU: those of the CPU, to the bit.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "base/file/text_file.h"
+#include "kernels/tree/grow/gpu_leaves.h"
+#include "tests/support/sim_disk.h"
+#include "tests/worker/gbdt/catboost/train/best_split.h"
+#include "tests/worker/gbdt/catboost/train/level_rows.h"
+#include "tests/worker/gbdt/catboost/train/training_case.h"
+#include "worker/gbdt/catboost/train/grow/tree_grower.h"
+
+namespace strata {
+namespace {
+
+constexpr DeviceChoice kCpu = {.kind = DeviceKind::kCpu};
+constexpr DeviceChoice kGpu = {.kind = DeviceKind::kCuda, .ordinal = 0};
+
+// How a tree is grown: columns that come after some levels, and gradients that change.
+struct Course {
+  size_t depth = 6;
+  size_t late_columns = 0;          // of the last ones, that come after two levels
+  const LevelRows* then = nullptr;  // whose gradients are taken after three levels
+};
+
+struct Grown {
+  std::vector<LevelScores> levels;
+  GrownObliviousTree tree;
+};
+
+Result<Grown> Grow(TreeGrower& grower, const LevelRows& rows, const Course& course) {
+  Grown grown;
+  const std::span<const GrowColumn> columns = rows.columns;
+  const size_t first = columns.size() - course.late_columns;
+  STRATA_TRY(grower.Begin(rows.gradients, rows.weights));
+  STRATA_TRY(grower.AddFixedColumns(columns.first(first)));
+  while (grower.levels() < course.depth) {
+    if (grower.levels() == 2) STRATA_TRY(grower.AddColumns(columns.subspan(first)));
+    if (grower.levels() == 3 && course.then != nullptr) {
+      STRATA_TRY(grower.SetGradients(course.then->gradients, course.then->weights));
+    }
+    STRATA_ASSIGN(const LevelScores* const scores, grower.Score());
+    grown.levels.push_back(*scores);
+    const auto best = BestSplit(*scores);
+    if (!best.has_value()) break;
+    STRATA_ASSIGN(const bool goes_on, grower.Split(*best));
+    if (!goes_on) break;
+  }
+  STRATA_ASSIGN(grown.tree, grower.Take());
+  return grown;
+}
+
+// Two trees each, of which the second one uses memory of the first.
+void ExpectTheSameTrees(const LevelRows& rows, ScoreRule rule, const Course& course) {
+  rule.levels_max = course.depth;
+  const auto pool = std::move(*WorkPool::Start("test", 2));
+  const Result<std::unique_ptr<TreeGrower>> cpu =
+      TreeGrower::Make(kCpu, rows.weights.size(), rule, *pool);
+  const Result<std::unique_ptr<TreeGrower>> gpu =
+      TreeGrower::Make(kGpu, rows.weights.size(), rule, *pool);
+  ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
+  for (int tree = 0; tree < 2; ++tree) {
+    const Result<Grown> expected = Grow(**cpu, rows, course);
+    const Result<Grown> found = Grow(**gpu, rows, course);
+    ASSERT_TRUE(found.ok()) << found.status().ToString();
+    ASSERT_EQ(found->levels.size(), expected->levels.size());
+    for (size_t level = 0; level < found->levels.size(); ++level) {
+      for (size_t c = 0; c < found->levels[level].size(); ++c) {
+        ASSERT_EQ(found->levels[level][c], expected->levels[level][c])
+            << "tree " << tree << ", level " << level << ", column " << c;
+      }
+    }
+    EXPECT_EQ(found->tree.leaves, expected->tree.leaves);
+  }
+}
+
+class TreesOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (GpuLeaves::Devices() == 0) GTEST_SKIP() << "needs a GPU";
+  }
+};
+
+TEST_F(TreesOnGpu, HaveTheScoresOfTheCpu) {
+  for (const Weights weights : {Weights::kSame, Weights::kSameOrNone, Weights::kAny}) {
+    for (const size_t outputs : {1, 3}) {
+      for (const size_t columns : {3, 40}) {
+        SCOPED_TRACE(fmt::format("weights {}, {} outputs, {} columns", static_cast<int>(weights),
+                                 outputs, columns));
+        const LevelRows rows = MakeLevelRows(columns, 300, columns, outputs, weights);
+        ExpectTheSameTrees(rows, {.is_cosine = outputs == 1, .l2 = 1.7}, {.depth = 5});
+      }
+    }
+  }
+}
+
+// Several tiles and pieces, the last ones not full.
+TEST_F(TreesOnGpu, OfManyRowsAreTheSame) {
+  for (const Weights weights : {Weights::kSame, Weights::kAny}) {
+    ExpectTheSameTrees(MakeLevelRows(5, 70001, 5, 1, weights), {.l2 = 1}, {.depth = 4});
+  }
+}
+
+TEST_F(TreesOnGpu, TakeColumnsAndGradientsInBetween) {
+  const LevelRows rows = MakeLevelRows(7, 3000, 12, 1, Weights::kSame);
+  const LevelRows others = MakeLevelRows(8, 3000, 12, 1, Weights::kAny);
+  ExpectTheSameTrees(rows, {.l2 = 1}, {.depth = 6, .late_columns = 5});
+  ExpectTheSameTrees(rows, {.l2 = 1}, {.depth = 6, .late_columns = 5, .then = &others});
+}
+
+// More leaves than a block of threads counts, and lists, in shared memory.
+TEST_F(TreesOnGpu, MayBeDeep) {
+  const LevelRows rows = MakeLevelRows(9, 4000, 2, 1, Weights::kAny);
+  const LevelRows others = MakeLevelRows(10, 4000, 2, 1, Weights::kAny);
+  ExpectTheSameTrees(rows, {.l2 = 1}, {.depth = 10, .then = &others});
+}
+
+std::string ModelOf(const TrainingCase& training, const std::string& device) {
+  SimDisk disk;
+  WriteTraining(disk, training);
+  std::vector<std::string> more = {"device=" + device};
+  if (!training.test.empty()) more.push_back("test_set=test.tsv");
+  const Result<TreeTaskResult> trained = TrainFromFiles(disk, more);
+  EXPECT_TRUE(trained.ok()) << trained.status().ToString();
+  const Result<std::string> text = ReadFile(disk, "model.json", 1 << 24);
+  return text.ok() ? *text : text.status().ToString();
+}
+
+class TrainingOnGpu : public testing::TestWithParam<std::string> {};
+
+TEST_P(TrainingOnGpu, MakesTheModelOfTheCpu) {
+  if (GpuLeaves::Devices() == 0) GTEST_SKIP() << "needs a GPU";
+  const TrainingCase training = GoldenTraining(GetParam());
+  EXPECT_EQ(ModelOf(training, "cuda"), ModelOf(training, "cpu"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TrainingOnGpu, testing::ValuesIn(GoldenTrainings()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace strata
