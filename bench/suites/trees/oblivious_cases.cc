@@ -74,9 +74,10 @@ Result<ObliviousRun> RunOurs(const std::string& folder, size_t depth) {
   SetBorders(parameters, rows, *pool, &model);
   const FitRows learn = BinRows(SplitBins(model), std::move(rows), *pool);
   const TimeNs constructed = RealClock().Now();
-  const auto goes_on = [](size_t, const FitLosses&) -> Result<bool> { return true; };
+  const FitWatch watch = {.round = [](size_t, const FitLosses&) -> Result<bool> { return true; },
+                          .check = [] { return Status::Ok(); }};
   STRATA_ASSIGN(const FitResult fitted,
-                FitTrees(parameters, learn, nullptr, CategoryFeatures(), *pool, goes_on, &model));
+                FitTrees(parameters, learn, nullptr, CategoryFeatures(), *pool, watch, &model));
   return ObliviousRun{.construct_seconds = SecondsBetween(begin, constructed),
                       .train_seconds = SecondsBetween(constructed, RealClock().Now()),
                       .loss = fitted.losses.learn[0].value_or(0)};

@@ -15,7 +15,9 @@
 namespace strata {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kGolden = STRATA_SOURCE_DIR "/tests/golden/catboost/";
 
@@ -70,6 +72,17 @@ TEST(CatBoostProcess, Trains) {
   ASSERT_EQ(table.end, ProcessEnd{}) << table.errors;
   EXPECT_THAT(table.output, HasSubstr("rows          160\n"));
   EXPECT_THAT(table.output, HasSubstr("test          RMSE 0.71"));
+  // A line a round, and CatBoost's words of the best one.
+  for (const char* const round :
+       {"1 of 4  training RMSE", "2 of 4  tr", "3 of 4  tr", "4 of 4  tr"}) {
+    EXPECT_THAT(table.errors, HasSubstr(std::string("round ") + round));
+  }
+  EXPECT_THAT(table.errors, HasSubstr("bestTest = 0.71"));
+  EXPECT_THAT(table.errors, HasSubstr("bestIteration = 3\n"));
+  EXPECT_THAT(table.errors, Not(HasSubstr("Shrink model")));
+  EXPECT_THAT(run({"model_file=" + model, "metric_period=4"}).errors,
+              AllOf(Not(HasSubstr("round 3 of 4")), HasSubstr("round 4 of 4")));
+  EXPECT_THAT(run({"model_file=" + model, "verbose=false"}).errors, Not(HasSubstr("best")));
   const ProcessResult streamed = run({"model_file=-"});
   ASSERT_EQ(streamed.end, ProcessEnd{}) << streamed.errors;
   EXPECT_EQ(streamed.output, ReadWholeFile(model));
@@ -86,9 +99,11 @@ TEST(CatBoostProcess, Trains) {
   // The best round of twelve is the first.
   const std::vector<std::string> ends_early = {"iterations=12", "learning_rate=3", "od_wait=2",
                                                "model_file=" + model};
+  const ProcessResult ended = run(ends_early);
   EXPECT_THAT(
-      run(ends_early).output,
+      ended.output,
       HasSubstr("stopped       no improvement on test rows in 2 rounds (od_type = Iter)\n"));
+  EXPECT_THAT(ended.errors, HasSubstr("Shrink model to first 1 iterations.\n"));
   std::vector<std::string> as_json = ends_early;
   as_json.emplace_back("--json");
   EXPECT_THAT(run(as_json).output, HasSubstr(R"("stop_reason":"no improvement on test rows in 2)"));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -204,6 +205,26 @@ TEST(Progress, TheBoardHearsOfTreesNowAndThenAndOfTheLastRound) {
   EXPECT_EQ(shown(), 30);
   display.Finish();
   EXPECT_EQ(shown(), 40);
+}
+
+TEST(TreeProgressDisplay, EachRoundMayHaveALineOfItsOwn) {
+  SimClock clock;
+  StatusBoard board(clock);
+  Captured lines;
+  Captured now_and_then;
+  TreeProgressDisplay each(clock, board, {.lines = lines.file(), .has_line_each = true});
+  TreeProgressDisplay other(clock, board, {.lines = now_and_then.file()});
+  for (size_t round = 1; round <= 30; ++round) {
+    clock.Advance(10 * kMillisecond);
+    for (TreeProgressDisplay* const display : {&each, &other}) {
+      display->Advance({.round = round, .rounds = 40, .rows = 10});
+    }
+  }
+  EXPECT_EQ(now_and_then.Text(), "");
+  const std::string text = lines.Text();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 30);
+  EXPECT_THAT(text, testing::StartsWith("train      2 %  round 1 of 40\n"));
+  EXPECT_THAT(text, testing::EndsWith("round 30 of 40  1,000 rows x rounds/s  ETA 0.1s\n"));
 }
 
 TEST(RecentSamples, AucIsThatOfTheNewest) {

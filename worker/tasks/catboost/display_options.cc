@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/human_text.h"
 #include "worker/gbdt/catboost/read_number.h"
@@ -32,11 +33,13 @@ Result<DisplayOptions> ReadDisplay(const Settings& settings) {
   }
   for (const char* const key : {"logging_level", "metric_period"}) {
     if (!settings.IsSet(key)) continue;
+    // true and false say nothing of a period.
+    if (verbose < 2 && std::string_view(key) == "metric_period") continue;
     return Invalid(fmt::format("{}: {} and verbose exclude each other: remove one",
                                settings.Origin(key), key));
   }
   options.shows_progress = verbose > 0;
-  if (verbose > 0) options.metric_period = static_cast<size_t>(verbose);
+  if (verbose > 1) options.metric_period = static_cast<size_t>(verbose);
   return options;
 }
 

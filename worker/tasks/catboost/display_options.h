@@ -9,7 +9,7 @@
 namespace strata {
 
 struct DisplayOptions {
-  size_t metric_period = 1;    // progress is shown after each so many rounds, and the last
+  size_t metric_period = 1;    // progress is shown after each so many rounds, and the last one
   bool shows_progress = true;  // on standard error
 };
 

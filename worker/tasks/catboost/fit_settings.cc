@@ -285,7 +285,8 @@ constexpr Setting kFitSettings[] = {
     {.key = "metric_period",
      .type = SettingType::kInt,
      .default_value = "1",
-     .help = "Progress and metrics are shown after each so many rounds, and after the last one.",
+     .help = "Progress, metrics and the time left are shown on standard error after each so many "
+             "rounds, and after the last one; with --json an object each on standard output.",
      .min = 1,
      .max = 1e9},
     {.key = "logging_level",

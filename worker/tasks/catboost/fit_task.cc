@@ -60,6 +60,7 @@ class FitTask {
     if (!p_.learning_rate.has_value()) {
       Log(LogLevel::kInfo, "the learning rate is {}", static_cast<float>(fitted.learning_rate));
     }
+    if (o_.display.shows_progress) SayBest(fitted);
     KeepUsedSplits(&model_);
     STRATA_ASSIGN(const std::string text, WriteCatBoostJson(model_));
     STRATA_TRY(WriteOutput(context_.disk, o_.model_file, text));
@@ -143,7 +144,16 @@ class FitTask {
       return !context_.is_unread || !context_.is_unread();
     };
     const FitRows* const test = o_.test.path.empty() ? nullptr : &test_;
-    return FitTrees(p_, learn_, test, categories_, *pool_, round, &model_);
+    return FitTrees(p_, learn_, test, categories_, *pool_, {round, context_.check}, &model_);
+  }
+
+  // In CatBoost's words, for which people and programs look. Its iterations are counted from 0.
+  void SayBest(const FitResult& fitted) const {
+    if (!fitted.best.has_value()) return;
+    Log(LogLevel::kInfo, "bestTest = {:.9g}", fitted.best_value);
+    Log(LogLevel::kInfo, "bestIteration = {}", *fitted.best - 1);
+    if (model_.trees.size() == rounds_) return;
+    Log(LogLevel::kInfo, "Shrink model to first {} iterations.", model_.trees.size());
   }
 
   const FitOptions& o_;

@@ -21,7 +21,8 @@ Status RunFit(const WorkerOptions& options) {
     process.board().SetState("training");
     TreeProgressDisplay progress(RealClock(), process.board(),
                                  {.lines = options.fit->display.shows_progress ? stderr : nullptr,
-                                  .terminal = isatty(STDERR_FILENO) != 0,
+                                  .terminal = options.json && isatty(STDERR_FILENO) != 0,
+                                  .has_line_each = !options.json,
                                   .objects = options.json ? stdout : nullptr});
     const TreeTaskContext context = {
         .disk = RealDisk(),

@@ -56,6 +56,7 @@ TreeProgressDisplay::TreeProgressDisplay(const Clock& clock, StatusBoard& board,
     : clock_(clock),
       board_(board),
       objects_(outputs.objects),
+      has_line_each_(outputs.has_line_each),
       printer_(clock, outputs.lines, outputs.terminal, nullptr),
       update_(clock) {}
 
@@ -72,7 +73,7 @@ void TreeProgressDisplay::Advance(const TreeProgress& at) {
   if (objects_ != nullptr && at.evaluations != nullptr) {
     WriteOut(objects_, ProgressJson(at, pace_).dump() + "\n");
   }
-  if (printer_.Due()) printer_.PrintLine(ProgressText(at, pace_));
+  if (has_line_each_ || printer_.Due()) printer_.PrintLine(ProgressText(at, pace_));
 }
 
 void TreeProgressDisplay::Update() {

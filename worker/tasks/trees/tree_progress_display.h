@@ -16,7 +16,8 @@ class TreeProgressDisplay {
  public:
   struct Outputs {
     std::FILE* lines = nullptr;    // a line now and then; null: none
-    bool terminal = false;         // that lines go to
+    bool terminal = false;         // that lines go to, which are drawn over one another there
+    bool has_line_each = false;    // each call of Advance has a line, and not now and then one
     std::FILE* objects = nullptr;  // one of JSON for each measured round; null: none
   };
 
@@ -34,6 +35,7 @@ class TreeProgressDisplay {
   const Clock& clock_;
   StatusBoard& board_;
   std::FILE* const objects_;
+  const bool has_line_each_;
   ProgressPrinter printer_;
   UpdateTimer update_;
   Pace pace_;

@@ -34,8 +34,10 @@ size_t LeafIterations(const FitParameters& p, size_t features) {
 class Fit {
  public:
   Fit(const FitParameters& parameters, const FitRows& learn, const FitRows* test,
-      const CategoryFeatures& categories, WorkPool& pool, CatBoostModel* model)
+      const CategoryFeatures& categories, WorkPool& pool, const FitWatch& watch,
+      CatBoostModel* model)
       : p_(parameters),
+        watch_(watch),
         metrics_(parameters.Metrics()),
         learn_(learn),
         test_(test),
@@ -47,14 +49,17 @@ class Fit {
         leaf_iterations_(LeafIterations(parameters, model->features())),
         learning_rate_(p_.learning_rate.value_or(AutoLearningRate(p_, learn.rows()))),
         statistics_(parameters, categories, bins_, learn, test, pool, model),
-        search_(parameters, learn, l2_, learning_rate_, *model, &statistics_, pool) {
+        search_(parameters, learn, l2_, learning_rate_, *model, &statistics_, pool, watch.check) {
     if (p_.detector.has_value()) detector_.emplace(*p_.detector);
   }
 
-  Result<FitResult> Run(const FitRound& round) {
+  Result<FitResult> Run() {
     STRATA_TRY(Begin());
-    FitResult result = {
-        .learning_rate = learning_rate_, .losses = {}, .best = {}, .stop_reason = {}};
+    FitResult result = {.learning_rate = learning_rate_,
+                        .losses = {},
+                        .best = {},
+                        .best_value = 0,
+                        .stop_reason = {}};
     FitLosses best;
     for (size_t i = 0; i < p_.iterations; ++i) {
       STRATA_TRY(AddTree());
@@ -62,9 +67,10 @@ class Fit {
       if (test_ != nullptr && i + 1 >= p_.best_model_min_trees &&
           (!result.best.has_value() || IsBetter(result.losses, best))) {
         result.best = i + 1;
+        result.best_value = result.losses.test.front();
         best = result.losses;
       }
-      STRATA_ASSIGN(const bool goes_on, round(i + 1, result.losses));
+      STRATA_ASSIGN(const bool goes_on, watch_.round(i + 1, result.losses));
       if (!goes_on) {
         result.stop_reason = "nobody reads the losses any more";
         break;
@@ -167,6 +173,7 @@ class Fit {
   }
 
   const FitParameters& p_;
+  const FitWatch& watch_;
   const std::vector<MetricSpec> metrics_;
   const FitRows& learn_;
   const FitRows* const test_;
@@ -189,8 +196,8 @@ class Fit {
 
 Result<FitResult> FitTrees(const FitParameters& parameters, const FitRows& learn,
                            const FitRows* test, const CategoryFeatures& categories, WorkPool& pool,
-                           const FitRound& round, CatBoostModel* model) {
-  return Fit(parameters, learn, test, categories, pool, model).Run(round);
+                           const FitWatch& watch, CatBoostModel* model) {
+  return Fit(parameters, learn, test, categories, pool, watch, model).Run();
 }
 
 }  // namespace strata

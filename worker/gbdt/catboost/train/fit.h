@@ -26,11 +26,17 @@ struct FitResult {
   double learning_rate = 0;    // given, or chosen
   FitLosses losses;            // of the model
   std::optional<size_t> best;  // rounds up to the best value of the first metric of the test rows
+  double best_value = 0;       // that one
   std::string stop_reason;     // why it ended before the last iteration; empty: it did not
 };
 
-// What a training tells, and asks, after each round; false ends it there.
-using FitRound = std::function<Result<bool>(size_t rounds, const FitLosses& losses)>;
+// What a training tells, and asks.
+struct FitWatch {
+  // After each round; false ends it there.
+  std::function<Result<bool>(size_t rounds, const FitLosses& losses)> round;
+  // Before each level of a tree. Not OK: the training ends with this error.
+  std::function<Status()> check;
+};
 
 // Adds trees to a model of numbers with borders and of categories, with the statistics that they
 // use, and sets bias, loss and what CatBoost reads of model_info. `test` may be null. The model
@@ -38,6 +44,6 @@ using FitRound = std::function<Result<bool>(size_t rounds, const FitLosses& loss
 // sample without rows.
 Result<FitResult> FitTrees(const FitParameters& parameters, const FitRows& learn,
                            const FitRows* test, const CategoryFeatures& categories, WorkPool& pool,
-                           const FitRound& round, CatBoostModel* model);
+                           const FitWatch& watch, CatBoostModel* model);
 
 }  // namespace strata

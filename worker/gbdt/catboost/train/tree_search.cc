@@ -8,13 +8,14 @@ namespace strata {
 
 TreeSearch::TreeSearch(const FitParameters& parameters, const FitRows& learn, double l2,
                        double learning_rate, const CatBoostModel& model, FitStatistics* statistics,
-                       WorkPool& pool)
+                       WorkPool& pool, const std::function<Status()>& check)
     : p_(parameters),
       learn_(learn),
       learning_rate_(learning_rate),
       model_(model),
       statistics_(*statistics),
       pool_(pool),
+      check_(check),
       sampler_(p_.sampling, p_.random_seed, learn.rows()),
       choice_(p_.random_seed, p_.rsm, pool),
       columns_(FeatureColumns(model, learn)),
@@ -47,6 +48,7 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
   STRATA_TRY(grower_->AddFixedColumns(columns_.columns));
   TreeCtrs ctrs = statistics_.StartTree(fold, columns_.columns.size());
   for (; grower_->levels() < p_.depth; ++level.level) {
+    STRATA_TRY(check_());
     if (level.level > 0 && p_.sampling.is_per_level) {
       STRATA_ASSIGN(const SplitRows of_level, SampleRows(level.level));
       STRATA_TRY(grower_->SetGradients(of_level.gradients, of_level.weights));

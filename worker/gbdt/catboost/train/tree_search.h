@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,16 +29,17 @@ namespace strata {
 // One thread at a time. Trees have the same bits for any number of threads of the pool.
 class TreeSearch {
  public:
-  // All outlive it. `l2` is added to the weights of leaves. The model's trees are those before the
-  // one that is searched for.
+  // All outlive it. `check` is asked before each level, and an error ends the search. `l2` is added
+  // to the weights of leaves. The model's trees are those before the one that is searched for.
   TreeSearch(const FitParameters& parameters, const FitRows& learn, double l2, double learning_rate,
-             const CatBoostModel& model, FitStatistics* statistics, WorkPool& pool);
+             const CatBoostModel& model, FitStatistics* statistics, WorkPool& pool,
+             const std::function<Status()>& check);
 
   // Reads the rules of features and opens the device, before the first tree. kInvalid: rules name
   // a feature that is not there; kNotFound, kRefused: as TreeGrower says.
   Status Begin();
   // The next tree, by the statistics of a fold and the rows' raw values there (output * rows +
-  // row). kInvalid: a sample without rows. A GPU may fail, too.
+  // row). kInvalid: a sample without rows. A GPU may fail, too, and `check` may say no.
   Result<ObliviousTree> Grow(size_t fold, std::span<const double> raw);
 
  private:
@@ -61,6 +63,7 @@ class TreeSearch {
   const CatBoostModel& model_;
   FitStatistics& statistics_;
   WorkPool& pool_;
+  const std::function<Status()>& check_;
   const BootstrapSampler sampler_;
   const SplitChoice choice_;
   TreeColumns columns_;

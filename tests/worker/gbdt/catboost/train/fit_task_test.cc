@@ -470,9 +470,38 @@ TEST_F(FitTaskTest, RoundsAreShownNowAndThen) {
   EXPECT_THAT(shown("metric_period=3"), ElementsAre(3, 6, 8));
   EXPECT_THAT(shown("verbose=5"), ElementsAre(5, 8));
   EXPECT_EQ(shown("verbose=true").size(), 8U);
+  EXPECT_EQ(shown("verbose=1").size(), 8U);
   EXPECT_EQ(shown("verbose=false", false).size(), 8U);
   EXPECT_EQ(shown("verbose=0", false).size(), 8U);
   EXPECT_EQ(shown("logging_level=Silent", false).size(), 8U);
+}
+
+// Before each level of a tree it is asked whether to go on.
+TEST_F(FitTaskTest, EndsWithinATree) {
+  Start("rmse");
+  const auto run = [this](const std::string& depth, size_t checks_max) {
+    const auto options = LoadFitOptions(
+        disk_, "params.json",
+        std::vector<std::string>{"learn_set=learn.tsv", "cd=rows.cd", "iterations=1", depth},
+        "train");
+    size_t checks = 0;
+    size_t rounds = 0;
+    const TreeTaskContext context = {
+        .disk = disk_,
+        .clock = RealClock(),
+        .progress = [&](const TreeProgress&) { ++rounds; },
+        .check =
+            [&] {
+              return checks++ < checks_max ? Status() : Status(StatusCode::kCancelled, "stopped");
+            }};
+    const auto result = RunFitTask(*options, context);
+    EXPECT_EQ(rounds, result.ok() ? 1U : 0U);
+    EXPECT_TRUE(result.ok() || result.status().message() == "stopped");
+    return checks;
+  };
+  const size_t checks = run("depth=5", 1000);
+  EXPECT_EQ(checks, run("depth=2", 1000) + 3);
+  EXPECT_EQ(run("depth=5", checks - 3), checks - 2);
 }
 
 TEST_F(FitTaskTest, EndsWhereNobodyReads) {
