@@ -13,7 +13,7 @@ something is not; 77: there is no catboost.
 import json
 import sys
 
-from catboost_peer import catboost, numpy, run, run_cases
+from catboost_peer import catboost, load, numpy, run, run_cases
 
 LEARN = 2000
 TEST = 2000
@@ -104,7 +104,7 @@ def train_both(worker, params, labels, folder):
     description = str(folder / "rows.cd")
     learn, test = (catboost.Pool(str(folder / part), column_description=description)
                    for part in ("learn.tsv", "test.tsv"))
-    loaded = catboost.CatBoost().load_model(str(folder / "ours.json"), format="json")
+    loaded = load(folder / "ours.json")
     apart = numpy.abs(loaded.predict(test) - raw).max()
     model = catboost.CatBoost(params | dict(verbose=False, thread_count=1,
                                             allow_writing_files=False))

@@ -16,7 +16,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-__all__ = ["catboost", "numpy", "run", "run_cases", "seed_of"]
+__all__ = ["catboost", "load", "numpy", "run", "run_cases", "seed_of"]
 
 
 def run(*words, fails=False):
@@ -25,6 +25,26 @@ def run(*words, fails=False):
     if (done.returncode != 0) != fails:
         sys.exit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
     return done
+
+
+def load(path):
+    """The model of a JSON file. If CatBoost prints anything while it loads it, the test ends."""
+    with tempfile.TemporaryFile("w+") as printed:
+        sys.stdout.flush()
+        kept = [os.dup(1), os.dup(2)]
+        for stream in (1, 2):
+            os.dup2(printed.fileno(), stream)
+        try:
+            model = catboost.CatBoost().load_model(str(path), format="json")
+        finally:
+            sys.stdout.flush()
+            for stream, before in zip((1, 2), kept):
+                os.dup2(before, stream)
+                os.close(before)
+        printed.seek(0)
+        if said := printed.read():
+            sys.exit(f"{path}: CatBoost says while it loads it: {said}")
+    return model
 
 
 def seed_of(texts):

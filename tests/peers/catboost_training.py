@@ -11,7 +11,7 @@ is no catboost.
 import json
 import sys
 
-from catboost_peer import catboost, numpy, run, run_cases
+from catboost_peer import catboost, load, numpy, run, run_cases
 
 LEAF_LIMIT = 1e-9
 SCORE_LIMIT = 1e-6
@@ -196,7 +196,7 @@ def check(worker, name, case, rng, folder):
         sums = numpy.floor(numpy.bincount(labels, weights))
         weights = weights * numpy.sqrt(sums.max() / sums)[labels]
     same, wrong = compare(params, rows, labels.astype(float), weights.astype(float), ours, theirs)
-    loaded = catboost.CatBoost().load_model(str(folder / "ours.json"), format="json")
+    loaded = load(folder / "ours.json")
     apart = numpy.abs(loaded.predict(pool) - model.predict(pool)).max()
     print(f"{name:25s} {same} of {params['iterations']} trees are the same, predictions differ by "
           f"{apart:.1e} {wrong}")

@@ -42,6 +42,8 @@ void DescribeModel(const LossSpec& loss, const ClassLabels& classes, CatBoostMod
   model->loss = FitLossName(loss.type);
   Json info;
   info["params"]["loss_function"] = LossJson(loss);
+  // What get_params() says of a loaded model; without it CatBoost warns of invalid parameters.
+  info["params"]["flat_params"] = {{"loss_function", LossText(loss)}};
   if (loss.type == FitLoss::kCrossEntropy) {
     info["class_params"] = ClassesJson({.names = {}, .of_outputs = {0, 1}});
     model->class_labels = {"0", "1"};
