@@ -137,10 +137,31 @@ STRATA_HD double Sigmoid(double x) {
 }
 STRATA_HD float Sigmoid(float x) { return static_cast<float>(Sigmoid(static_cast<double>(x))); }
 
-// ln(1 + e^x) without overflow: the log loss of a logit x is Softplus(x) - label * x. Within 4 ulp.
+// ln(1 + e^x) without overflow: the log loss of a logit x is Softplus(x) - label * x. With e the
+// smaller one of e^x and e^-x, ln(1 + e) = 2 atanh(s) with s = e / (2 + e), at most 1/3; the first
+// term left out of the series is below 2^-59 of the sum. Without a branch, so that loops vectorise.
+// Within 4 ulp.
 STRATA_HD double Softplus(double x) {
-  const double e = Exp(x < 0.0 ? x : -x);
-  return (x > 0.0 ? x : 0.0) + Log1p(e);
+  const double e = Exp(-std::fabs(x));
+  const double twice = 2.0 * e / (2.0 + e);
+  const double z = 0.25 * twice * twice;
+  double r = 1.0 / 33.0;
+  r = r * z + 1.0 / 31.0;
+  r = r * z + 1.0 / 29.0;
+  r = r * z + 1.0 / 27.0;
+  r = r * z + 1.0 / 25.0;
+  r = r * z + 1.0 / 23.0;
+  r = r * z + 1.0 / 21.0;
+  r = r * z + 1.0 / 19.0;
+  r = r * z + 1.0 / 17.0;
+  r = r * z + 1.0 / 15.0;
+  r = r * z + 1.0 / 13.0;
+  r = r * z + 1.0 / 11.0;
+  r = r * z + 1.0 / 9.0;
+  r = r * z + 1.0 / 7.0;
+  r = r * z + 1.0 / 5.0;
+  r = r * z + 1.0 / 3.0;
+  return (x > 0.0 ? x : 0.0) + (twice + twice * (z * r));
 }
 STRATA_HD float Softplus(float x) { return static_cast<float>(Softplus(static_cast<double>(x))); }
 
