@@ -135,8 +135,14 @@ Status PrintHelp() {
       "or with --servers and --rendezvous, it is one worker of a cluster, "
       "whose servers hold the tables; without, everything happens in this "
       "process. section.key=value overrides a key of the job file. "
-      "--catboost-params trains CatBoost's trees as its fit does, and "
-      "model_file names a model of CatBoost, which predicts as its calc does. "
+      "--catboost-params trains CatBoost's trees as its fit does, with "
+      "learn_set, test_set, column_description (cd), delimiter, has_header, "
+      "model_file, thread_count and the parameters of training as "
+      "key=value or in its file. model_file without it names a model of "
+      "CatBoost, which predicts as its calc does, with input_path, "
+      "column_description (cd), delimiter, has_header, output_path, "
+      "prediction_type, thread_count and device; --task=convert writes it to "
+      "output_path. docs/catboost.md is the page of both. "
       "docs/configuration.md lists the keys of job files, of a "
       "train.conf and of CatBoost's fit and calc.",
       kProgramWorker, tables));

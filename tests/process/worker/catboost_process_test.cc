@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -118,6 +119,15 @@ TEST(CatBoostProcess, Trains) {
     const ProcessResult wrong = run(words_of_one);
     EXPECT_NE(wrong.end, ProcessEnd{}) << message;
     EXPECT_THAT(wrong.errors, HasSubstr(message));
+  }
+}
+
+TEST(CatBoostProcess, HelpNamesTheOptionsAndTheirPage) {
+  std::string help = RunWorker({"--help"}).output;
+  std::ranges::replace(help, '\n', ' ');
+  for (const char* const word : {"docs/catboost.md", "learn_set", "test_set", "input_path",
+                                 "prediction_type", "column_description (cd)"}) {
+    EXPECT_THAT(help, HasSubstr(word));
   }
 }
 

@@ -133,6 +133,7 @@ Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
                                                        const std::string& rows, size_t count) {
   std::vector<PoolColumn> columns(count);
   std::set<size_t> seen;
+  std::map<std::string, size_t> named;  // the columns of features
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
@@ -157,7 +158,14 @@ Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
       return Invalid(fmt::format("{}: column {} stands there twice", where, place));
     }
     STRATA_ASSIGN(columns[place].kind, KindOf(fields[1], where));
-    if (fields.size() == 3) columns[place].name = fields[2];
+    if (fields.size() == 2) continue;
+    columns[place].name = fields[2];
+    if (!IsFeature(columns[place]) || fields[2].empty()) continue;
+    const auto [first, is_new] = named.emplace(fields[2], place);
+    if (is_new) continue;
+    return Invalid(fmt::format(
+        "{}: column {} is '{}', and so is column {}: expected different names of features", where,
+        place, ShownBytes(fields[2]), first->second));
   }
   return columns;
 }

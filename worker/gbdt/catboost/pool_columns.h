@@ -31,8 +31,9 @@ struct PoolColumn {
 
 // Reads a column description, whose lines are "place<tab>type[<tab>name]", for rows of `count`
 // fields. It gives `count` columns, and one without a line is a number. `name` and that of the
-// rows' file, `rows`, stand in messages. kInvalid: name:line, expected and found; also for types
-// that prediction would have to take into account (Baseline, Text, ...).
+// rows' file, `rows`, stand in messages. kInvalid: name:line, expected and found; also for features
+// of the same name, and types that prediction would have to take into account (Baseline, Text,
+// ...).
 Result<std::vector<PoolColumn>> ParseColumnDescription(std::string_view text,
                                                        const std::string& name,
                                                        const std::string& rows, size_t count);

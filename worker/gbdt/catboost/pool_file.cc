@@ -70,6 +70,7 @@ Result<FirstLines> ReadFirstLines(OpenedText* text, bool has_header) {
 
 bool ReadPoolNumber(std::string_view field, float* number) {
   std::string_view digits = field;
+  digits.remove_prefix(std::min(digits.find_first_not_of(" \t\n\v\f\r"), digits.size()));
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   double value = 0;
   if (ReadNumber(digits, &value) && std::isfinite(value)) {
@@ -88,24 +89,25 @@ bool ReadPoolNumber(std::string_view field, float* number) {
   return true;
 }
 
-PoolFile::PoolFile(Disk& disk, OpenedText text, const TextOptions& options, char delimiter)
-    : delimiter_(delimiter),
+PoolFile::PoolFile(Disk& disk, OpenedText text, const TextOptions& texts,
+                   const PoolOptions& options)
+    : delimiter_(options.delimiter),
+      has_header_(options.has_header),
       path_(text.path),
       blocks_(
           disk,
           [&text] {
-            std::vector<OpenedText> texts;
-            texts.push_back(std::move(text));
-            return texts;
+            std::vector<OpenedText> list;
+            list.push_back(std::move(text));
+            return list;
           }(),
-          options) {}
+          texts) {}
 
 Result<std::unique_ptr<PoolFile>> PoolFile::OpenColumns(Disk& disk, const PoolOptions& options,
                                                         const std::function<Status()>& check) {
   STRATA_ASSIGN(OpenedText text, OpenText(disk, options.path, check));
   STRATA_ASSIGN(const FirstLines first, ReadFirstLines(&text, options.has_header));
-  std::unique_ptr<PoolFile> file(
-      new PoolFile(disk, std::move(text), {.check = check}, options.delimiter));
+  std::unique_ptr<PoolFile> file(new PoolFile(disk, std::move(text), {.check = check}, options));
   STRATA_TRY(file->FindColumns(disk, options, first.header, first.row));
   return file;
 }
@@ -194,6 +196,14 @@ std::vector<Line> PoolFile::RowsOf(const TextBlock& block) const {
     if (!line.text.empty() || columns_.size() == 1) rows.push_back(line);
   }
   return rows;
+}
+
+Status PoolFile::Placed(const Status& error, const TextBlock& block, const Line& line) const {
+  const Status placed = error.Prefixed(block.PlaceOf(line));
+  if (has_header_ || block.LinesRead(line) != 1) return placed;
+  return Status(placed.code(),
+                fmt::format("{}; if the first line names the columns, say has_header=true",
+                            placed.message()));
 }
 
 Status PoolFile::ReadRow(std::string_view line, size_t row, CatBoostRows* rows, CsvFields* fields,

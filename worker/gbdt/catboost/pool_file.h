@@ -31,7 +31,8 @@ struct PoolOptions {
 };
 
 // Reads a field as the number that CatBoost reads: NaN for its texts of missing values, 0 for
-// minus 0, and an infinity for a double beyond the floats. False: the field is no number.
+// minus 0, and an infinity for a double beyond the floats. Blanks may stand before a number, and
+// not behind it. False: the field is no number.
 bool ReadPoolNumber(std::string_view field, float* number);
 
 // One thread at a time; of const functions any number.
@@ -65,17 +66,21 @@ class PoolFile {
   // message does not name its place.
   Status ReadRow(std::string_view line, size_t row, CatBoostRows* rows, CsvFields* fields,
                  std::string_view* sample_id) const;
+  // The error with the line's place in front. That of a first line which is read as a row asks
+  // whether it holds the columns' names.
+  Status Placed(const Status& error, const TextBlock& block, const Line& line) const;
   bool has_sample_ids() const { return sample_id_.has_value(); }
 
  private:
-  PoolFile(Disk& disk, OpenedText text, const TextOptions& options, char delimiter);
+  PoolFile(Disk& disk, OpenedText text, const TextOptions& texts, const PoolOptions& options);
   // The file, with its columns found.
   static Result<std::unique_ptr<PoolFile>> OpenColumns(Disk& disk, const PoolOptions& options,
                                                        const std::function<Status()>& check);
   Status FindColumns(Disk& disk, const PoolOptions& options, std::string_view header,
                      std::string_view row);
 
-  char delimiter_;
+  const char delimiter_;
+  const bool has_header_;
   std::string path_;
   TextBlocks blocks_;
   std::vector<PoolColumn> columns_;

@@ -105,7 +105,7 @@ class CalcTask {
     for (size_t row = begin; row < end; ++row) {
       std::string_view id;
       const Status read = file.ReadRow(lines[row].text, row, rows, &fields, &id);
-      if (!read.ok()) return read.Prefixed(block.PlaceOf(lines[row]));
+      if (!read.ok()) return file.Placed(read, block, lines[row]);
       ids[row] = file.has_sample_ids() ? std::string(id) : fmt::format("{}", result_.rows + row);
     }
     return {};

@@ -185,6 +185,9 @@ TEST_F(CalcTaskTest, WrongRowsAndModelsAreNamed) {
         "i\tl\tf0\tf1\tf2\tc0\tc1\tc2\nr\tno\t1\t\t3\ta\tb\tc\nr\tno\tx\t1\t3\ta\tb\tc\n");
   ExpectError({"model_file=numbers.json", "input_path=late.tsv", "has_header=true", cd},
               "late.tsv:3: column 2: expected a number, found 'x'");
+  ExpectError({"model_file=numbers.json", "input_path=late.tsv", cd},
+              "found 'f0': a category has the type Categ in the column description; if the first "
+              "line names the columns, say has_header=true");
   Write("quote.tsv", "r\tno\t1\t2\t3\ta\tb\tc\nr\tno\t1\t2\t3\t\"a\tb\tc\n");
   ExpectError({"model_file=types.json", "input_path=quote.tsv", cd}, "quote.tsv:2: ");
   Write("header.tsv", "a\tb\n1\t2\t3\n");

@@ -20,6 +20,9 @@ TEST(PoolNumber, IsReadAsCatBoostReadsIt) {
                                                    {"-2.5", -2.5F},
                                                    {"+3", 3.0F},
                                                    {"1e-3", 0.001F},
+                                                   {" 3", 3.0F},
+                                                   {" \v -35e-1", -3.5F},
+                                                   {" +3", 3.0F},
                                                    {"0.1", 0.1F},
                                                    {"-0", 0.0F},
                                                    {"-0.0", 0.0F},
@@ -42,7 +45,7 @@ TEST(PoolNumber, IsReadAsCatBoostReadsIt) {
   }
   float number = 0;
   for (const char* wrong :
-       {"x", "1x", " 1", "1 ", "0x10", "--1", "1,5", "nana", "infinite", "+", "+-5"}) {
+       {"x", "1x", " ", "1 ", " nan", "0x10", "--1", "1,5", "nana", "infinite", "+", "+-5"}) {
     EXPECT_FALSE(ReadPoolNumber(wrong, &number)) << wrong;
   }
 }
@@ -52,6 +55,8 @@ TEST(ColumnDescription, NamesKindsAndNames) {
       ParseColumnDescription("1\tCateg\ttown\r\n\n0\tTarget\n3\tDocId\n", "rows.cd", "rows.csv", 5);
   ASSERT_TRUE(columns.ok()) << columns.status().ToString();
   ASSERT_EQ(columns->size(), 5U);
+  EXPECT_TRUE(ParseColumnDescription("1\tAuxiliary\ta\n2\tNum\ta\n", "rows.cd", "rows.csv", 5).ok())
+      << "one of them is no feature";
   EXPECT_EQ((*columns)[0].kind, PoolColumnKind::kLabel);
   EXPECT_EQ((*columns)[1].kind, PoolColumnKind::kCategory);
   EXPECT_EQ((*columns)[1].name, "town");
@@ -66,6 +71,8 @@ TEST(ColumnDescription, NamesKindsAndNames) {
       {"-1\tNum\n", "found '-1'"},
       {"x\tNum\n", "found 'x'"},
       {"2\tNum\n2\tNum\n", "rows.cd:2: column 2 stands there twice"},
+      {"1\tNum\ta\n2\tCateg\ta\n",
+       "rows.cd:2: column 2 is 'a', and so is column 1: expected different names of features"},
       {"0\tnum\n", "found the type 'num', which is not supported"},
       {"0\tBaseline\n", "found the type 'Baseline', which is not supported"}};
   for (const auto& [text, message] : wrong) {

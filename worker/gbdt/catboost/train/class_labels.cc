@@ -1,11 +1,14 @@
 #include "worker/gbdt/catboost/train/class_labels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include "base/human_text.h"
 #include "worker/gbdt/catboost/read_number.h"
 
 namespace strata {
@@ -31,6 +34,15 @@ void SortClasses(std::span<std::string> names) {
     return;
   }
   std::ranges::stable_sort(names, {}, [](const std::string& name) { return *NumberOf(name); });
+}
+
+std::string ShownClasses(std::span<const std::string> names) {
+  constexpr size_t kShown = 10;
+  std::string shown;
+  for (const std::string& name : names.first(std::min(names.size(), kShown))) {
+    shown += fmt::format("{}{}", shown.empty() ? "" : ", ", ShownBytes(name));
+  }
+  return names.size() > kShown ? shown + ", ..." : shown;
 }
 
 bool AreIntegers(std::span<const std::string> names) {

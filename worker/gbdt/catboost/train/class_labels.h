@@ -21,6 +21,9 @@ struct ClassLabels {
 // CatBoost's order of classes: by number where all of them are numbers, else by their bytes.
 void SortClasses(std::span<std::string> names);
 
+// "a, b, c" of names of classes, for people; of many the first ten.
+std::string ShownClasses(std::span<const std::string> names);
+
 // Whether all of them are whole numbers as integers are written: "-3", but not "3.0" or "03".
 bool AreIntegers(std::span<const std::string> names);
 

@@ -44,8 +44,9 @@ Result<std::vector<float>> ClassWeights(const FitParameters& parameters, const L
   const std::vector<float>& given = parameters.class_weights;
   if (given.empty()) return given;
   if (given.size() != learned.classes.names.size()) {
-    return Invalid(fmt::format("class_weights: expected {} weights, one a class, found {}",
-                               learned.classes.names.size(), given.size()));
+    return Invalid(fmt::format("class_weights: expected {} weights, one a class ({}), found {}",
+                               learned.classes.names.size(), ShownClasses(learned.classes.names),
+                               given.size()));
   }
   std::vector<float> weights;
   for (const uint32_t of : learned.classes.of_outputs) weights.push_back(given[of]);

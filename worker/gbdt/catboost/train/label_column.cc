@@ -1,7 +1,6 @@
 #include "worker/gbdt/catboost/train/label_column.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -70,12 +69,9 @@ Status LabelColumn::ReadClass(std::string_view field, float* label) {
     return {};
   }
   if (!is_open_) {
-    std::vector<std::string_view> names;
+    std::vector<std::string> names;
     for (const auto& item : known_) names.push_back(item.first);
-    constexpr size_t kShown = 10;
-    names.resize(std::min(names.size(), kShown));
-    return WrongLabel(fmt::format("one of the {} classes ({}{})", known_.size(),
-                                  fmt::join(names, ", "), known_.size() > kShown ? ", ..." : ""),
+    return WrongLabel(fmt::format("one of the {} classes ({})", known_.size(), ShownClasses(names)),
                       field);
   }
   const MutexLock lock(mutex_);
@@ -124,16 +120,16 @@ Result<ClassLabels> LabelColumn::Finish(std::vector<float>* labels) && {
     output_of[at] = static_cast<float>(classes_.of_outputs.size());
     classes_.of_outputs.push_back(k);
   }
-  const size_t found = classes_.of_outputs.size();
-  if (found == 1) {
+  if (classes_.of_outputs.size() == 1) {
     return OneLabel(classes_.names[classes_.of_outputs[0]],
                     is_binary ? "both classes, or class_names and allow_const_label=true"
                               : "rows of two or more classes");
   }
   if (is_binary && classes_.names.size() != 2) {
-    return Invalid(fmt::format("expected labels of {} classes, as {} has them, found {}",
-                               is_binary ? "two" : "two or more", FitLossName(p_.loss.type),
-                               is_binary ? classes_.names.size() : found));
+    return Invalid(fmt::format(
+        "expected labels of two classes, as {} has them, found {} ({}): take MultiClass, or "
+        "give another column the type Label",
+        FitLossName(p_.loss.type), classes_.names.size(), ShownClasses(classes_.names)));
   }
   for (float& label : *labels) label = output_of[static_cast<size_t>(label)];
   return std::move(classes_);

@@ -82,7 +82,7 @@ class Reading {
       for (size_t row = begin; row < end; ++row) {
         const Status read = ReadRow(lines[row].text, row, before, &rows, &fields);
         if (read.ok()) continue;
-        pieces[begin / kPieceRows] = read.Prefixed(block.PlaceOf(lines[row]));
+        pieces[begin / kPieceRows] = file_.Placed(read, block, lines[row]);
         return;
       }
     });

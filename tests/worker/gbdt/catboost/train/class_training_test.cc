@@ -143,7 +143,7 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
               "class_names and allow_const_label=true");
   ExpectError("a\t1\na\t2\n", {"class_names=a,b"}, "Target contains only one unique value ('a')");
   ExpectError("a\t1\na\t2\n", {"allow_const_label=true"}, "Target contains only one unique value");
-  ExpectError("a\t1\nb\t2\nc\t2\n", {}, "as Logloss has them, found 3");
+  ExpectError("a\t1\nb\t2\nc\t2\n", {}, "as Logloss has them, found 3 (a, b, c): take MultiClass");
   ExpectError("a\t1\n\t2\n", {},
               "learn.tsv:2: column 0: expected a label that is the name of a class");
   ExpectError(
@@ -151,7 +151,7 @@ TEST_F(ClassTrainingTest, WrongClassesAreNamed) {
       "learn.tsv:1: column 0: expected a label that is one of the 2 classes (b, c), found 'a'");
   ExpectError(two, {"class_names=b,a,b"}, "class_names: 'b' is there twice");
   ExpectError(two, {"class_weights=1,2,3"},
-              "class_weights: expected 2 weights, one a class, found 3");
+              "class_weights: expected 2 weights, one a class (a, b), found 3");
   ExpectError(two, {"class_weights=1,-2"}, "or all with names, as in no:1,yes:2.5; found '-2'");
   ExpectError(two, {"class_weights=0,0"}, "learn.tsv: all weights of rows times those of their");
   Write("large.cd", "0\tLabel\n1\tWeight\n");

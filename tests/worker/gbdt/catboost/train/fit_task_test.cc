@@ -597,6 +597,10 @@ TEST_F(FitTaskTest, WrongRowsAreNamed) {
     ExpectError(words, message);
   };
   rows("1\t2\nx\t3\n", "learn.tsv:2: column 0: expected a label that is a number, found 'x'");
+  rows("size\tx\n1\t3\n",
+       "learn.tsv:1: column 1: expected a number, found 'x': a category has the type Categ in the "
+       "column description; if the first line names the columns, say has_header=true");
+  rows("size\t2\n1\t3\n", "found 'size'; if the first line names the columns, say has_header=true");
   rows("1\t2\n\t3\n", "learn.tsv:2: column 0: expected a label that is a finite number, found ''");
   rows("1\t2\n1.5\t3\n", "a probability from 0 to 1", {"loss_function=CrossEntropy"});
   rows("1\t2\n-1\t3\n", "learn.tsv:2: column 0: expected a label that is 0 or above",
