@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/core/wide_vectors.h"
 #include "worker/gbdt/catboost/train/class_rows.h"
 #include "worker/gbdt/catboost/train/class_steps.h"
 #include "worker/gbdt/catboost/train/exact_leaves.h"
@@ -21,12 +22,14 @@ void DeriveOutput(const LossSpec& loss, bool has_second, const FitRows& rows,
                   std::span<double> weights) {
   WithFitLoss(loss, [&](auto of) {
     pool.RunPieces(rows.rows(), FitPiece(rows.rows()), [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        const RowDerivatives d = of.Derive(raw[row], rows.labels[row]);
-        const double weight = rows.weights[row];
-        gradients[row] = weight * d.first;
-        weights[row] = has_second ? -weight * d.second : weight;
-      }
+      WithWideVectors([&, of, labels = rows.labels.data(), row_weights = rows.weights.data()] {
+        for (size_t row = begin; row < end; ++row) {
+          const RowDerivatives d = of.Derive(raw[row], labels[row]);
+          const double weight = row_weights[row];
+          gradients[row] = weight * d.first;
+          weights[row] = has_second ? -weight * d.second : weight;
+        }
+      });
     });
   });
 }
@@ -117,8 +120,12 @@ double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const doubl
                 WorkPool& pool) {
   if (IsMultiClass(loss.type)) return MeanClassLoss(loss.type, rows, raw, pool);
   const double sum = WithFitLoss(loss, [&](auto of) {
-    return SumRows(rows.rows(), pool, [&](size_t row) {
-      return rows.weights[row] * of.Value(raw[row], rows.labels[row]);
+    return SumFilled(rows.rows(), pool, [&](size_t begin, size_t end, double* losses) {
+      WithWideVectors([&, of, labels = rows.labels.data(), weights = rows.weights.data()] {
+        for (size_t row = begin; row < end; ++row) {
+          losses[row - begin] = weights[row] * of.Value(raw[row], labels[row]);
+        }
+      });
     });
   });
   const double mean = sum / rows.weight_sum;

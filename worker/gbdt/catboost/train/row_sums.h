@@ -2,6 +2,7 @@
 // an order of the rows nor on how many threads there are.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "base/thread/work_pool.h"
 #include "kernels/core/math.h"
+#include "kernels/core/wide_vectors.h"
 #include "kernels/tree/gradient/exact_units.h"
 #include "worker/gbdt/catboost/train/fit_rows.h"
 
@@ -41,22 +43,36 @@ std::vector<int64_t> SumPieces(size_t rows, size_t count, WorkPool& pool, const 
   return sums;
 }
 
+// As ExactRange::Add has it. Sizes are compared as integers, which vectors can do in any order.
 template <typename Number>
 ExactRange RangeOf(std::span<const Number> numbers) {
-  ExactRange range;
-  for (const Number number : numbers) range.Add(number);
-  return range;
+  constexpr int64_t kInfinity = 0x7ff0000000000000;
+  int64_t largest = 0;
+  int64_t largest_finite = 0;
+  WithWideVectors([&] {
+    int64_t all = 0;
+    int64_t finite = 0;
+    for (const Number number : numbers) {
+      const auto size = static_cast<int64_t>(math::BitsOf(number) & ~(uint64_t{1} << 63));
+      const int64_t size_if_finite = size < kInfinity ? size : 0;
+      all = std::max(all, size);
+      finite = std::max(finite, size_if_finite);
+    }
+    largest = all;
+    largest_finite = finite;
+  });
+  return {.largest = math::FromBits(static_cast<uint64_t>(largest_finite)),
+          .are_finite = largest < kInfinity};
 }
 
-// The sum of value(row), a double, over all rows; infinity where one of them is not finite. It is
-// called once for each row.
-template <typename Value>
-double SumRows(size_t rows, WorkPool& pool, const Value& value) {
+// The sum of the numbers that fill(begin, end, numbers) writes for the rows between, of all rows;
+// infinity where one of them is not finite. `numbers` has that of the row `begin` first.
+template <typename Fill>
+double SumFilled(size_t rows, WorkPool& pool, const Fill& fill) {
   const auto numbers = std::make_unique_for_overwrite<double[]>(rows);
   const ExactRange range = RangeOfRows(rows, pool, [&](size_t begin, size_t end) {
-    double* const of_rows = numbers.get();
-    for (size_t row = begin; row < end; ++row) of_rows[row] = value(row);
-    return RangeOf(std::span<const double>(of_rows + begin, end - begin));
+    fill(begin, end, numbers.get() + begin);
+    return RangeOf(std::span<const double>(numbers.get() + begin, end - begin));
   });
   if (!range.are_finite) return math::Infinity();
   const ExactUnits units = ExactUnits::For(range.largest, rows);
@@ -64,6 +80,14 @@ double SumRows(size_t rows, WorkPool& pool, const Value& value) {
     for (size_t row = begin; row < end; ++row) *sum += units.Of(numbers[row]);
   });
   return units.Value(sums[0]);
+}
+
+// The same for value(row), a double, which is called once for each row.
+template <typename Value>
+double SumRows(size_t rows, WorkPool& pool, const Value& value) {
+  return SumFilled(rows, pool, [&value](size_t begin, size_t end, double* numbers) {
+    for (size_t row = begin; row < end; ++row) numbers[row - begin] = value(row);
+  });
 }
 
 // Of each leaf the sum of its rows' numbers. One that is not finite counts as 0.

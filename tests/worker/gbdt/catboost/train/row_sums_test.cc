@@ -76,6 +76,21 @@ TEST(RowSums, AreThoseOfWiderNumbers) {
   }
 }
 
+TEST(RowSums, RangesAreThoseOfOneNumberAfterAnother) {
+  std::vector<double> numbers = {0, -0.0, 3e-310, -1e-300, 1, -2.5, -2.25, 1e300};
+  for (const double last : {0.5, std::numeric_limits<double>::infinity(), -1e301,
+                            -std::numeric_limits<double>::quiet_NaN()}) {
+    numbers.push_back(last);
+    ExactRange expected;
+    for (const double number : numbers) expected.Add(number);
+    const ExactRange range = RangeOf(std::span<const double>(numbers));
+    EXPECT_EQ(range.largest, expected.largest) << last;
+    EXPECT_EQ(range.are_finite, expected.are_finite) << last;
+  }
+  const std::vector<float> floats = {0.25F, -0.75F};
+  EXPECT_EQ(RangeOf(std::span<const float>(floats)).largest, 0.75);
+}
+
 TEST(RowSums, DoNotDependOnAnOrderOrOnThreads) {
   const std::unique_ptr<WorkPool> pool = PoolOf(0);
   const std::unique_ptr<WorkPool> threads = PoolOf(3);
