@@ -46,6 +46,19 @@ std::string_view Settings::Impl::WhyRefused(std::string_view key) const {
   return {};
 }
 
+bool Settings::Impl::IsOpen(std::string_view key) const {
+  const std::string_view section = table.open_section;
+  return !section.empty() && key.size() > section.size() + 1 && key.starts_with(section) &&
+         key[section.size()] == '.';
+}
+
+void Settings::Impl::SetOpen(std::string_view key, std::string json, std::string origin) {
+  const std::string name(key.substr(table.open_section.size() + 1));
+  const auto before = std::ranges::find(open, name, &OpenValue::key);
+  OpenValue& value = before == open.end() ? open.emplace_back() : *before;
+  value = {name, std::move(json), std::move(origin)};
+}
+
 Settings::Impl::Entry& Settings::Impl::Find(std::string_view key,
                                             std::initializer_list<SettingType> types) {
   const Setting* row = Row(key);
@@ -74,6 +87,10 @@ Settings::~Settings() = default;
 
 Status Settings::Set(std::string_view key, std::string_view value, const std::string& origin) {
   const Setting* row = impl_->Row(key);
+  if (row == nullptr && impl_->IsOpen(key)) {
+    impl_->SetOpen(key, JsonOfText(value), origin);
+    return Status::Ok();
+  }
   if (row == nullptr) {
     if (const std::string_view why = impl_->WhyRefused(key); !why.empty()) {
       return Invalid(fmt::format("{}: {} {}", origin, key, why));
@@ -129,6 +146,8 @@ const std::vector<Settings>& Settings::Repeated(std::string_view section) const 
                    fmt::format("{} has no section [[{}]]", impl_->table.title, section));
   return it->second;
 }
+
+const std::vector<OpenValue>& Settings::Open() const { return impl_->open; }
 
 const std::string& Settings::Where() const { return impl_->where; }
 

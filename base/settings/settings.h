@@ -69,6 +69,16 @@ struct SettingsTable {
   std::span<const Setting> settings = {};
   std::span<const RepeatedSection> repeated = {};
   std::span<const RefusedKey> refused = {};
+  // A section that takes keys of any name besides its rows, with values of any kind: others know
+  // them. Empty: there is none.
+  std::string_view open_section = {};
+};
+
+// What an open section says of a key that has no row.
+struct OpenValue {
+  std::string key;     // without the section
+  std::string json;    // the value as JSON; one of the command line is a text
+  std::string origin;  // "job.toml:12:1"
 };
 
 // The effective values of one table (or of one element of a repeated section) with their origins.
@@ -105,6 +115,8 @@ class Settings {
 
   // Elements of a repeated section, in file order.
   const std::vector<Settings>& Repeated(std::string_view section) const;
+  // The values of the open section, one a key.
+  const std::vector<OpenValue>& Open() const;
   // Where an element of a repeated section begins: "job.toml:31:1"; of the whole, the file.
   const std::string& Where() const;
 

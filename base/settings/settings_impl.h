@@ -26,13 +26,22 @@ struct Settings::Impl {
     return entries[static_cast<size_t>(&row - &table.settings[0])];
   }
 
+  // Whether a key without a row is one of the open section.
+  bool IsOpen(std::string_view key) const;
+  // Keeps a value of the open section over what there was of its key, which has the section.
+  void SetOpen(std::string_view key, std::string json, std::string origin);
+
   // Reads a parsed file; defined in settings_toml.cc.
   struct TomlLoader;
 
   SettingsTable table;         // spans only: the rows themselves belong to the caller
   std::vector<Entry> entries;  // one per row, in the table's order
   std::map<std::string, std::vector<Settings>, std::less<>> repeated;  // an entry for each section
+  std::vector<OpenValue> open;
   std::string where;
 };
+
+// A text as JSON; defined in settings_toml.cc.
+std::string JsonOfText(std::string_view text);
 
 }  // namespace strata

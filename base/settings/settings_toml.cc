@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "base/settings/settings.h"
@@ -121,7 +122,15 @@ Result<SettingValue> ReadNode(const Setting& row, const toml::node& node) {
   return value;
 }
 
+std::string JsonOf(const toml::node& node) {
+  std::ostringstream text;
+  text << toml::json_formatter(node);
+  return text.str();
+}
+
 }  // namespace
+
+std::string JsonOfText(std::string_view text) { return JsonOf(toml::value(std::string(text))); }
 
 // Walks one parsed table. `base` is the name of the repeated section that it is an element of, for
 // messages; `prefix` grows with the sections walked into.
@@ -140,6 +149,8 @@ struct Settings::Impl::TomlLoader {
       const Setting* row = target.Row(name);
       if (row != nullptr && row->in_file) {
         LoadValue(*row, key, node, base, target);
+      } else if (target.IsOpen(name)) {
+        target.SetOpen(name, JsonOf(node), Place(key.source()));
       } else if (target.repeated.contains(name)) {
         LoadRepeated(name, key, node, target);
       } else if (!HasSection(target, name)) {

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
 namespace strata {
 namespace {
 
@@ -387,6 +392,36 @@ TEST(SettingsTest, NearestNameKeepsItsDistance) {
   EXPECT_EQ(NearestName(std::string(1000, 'x'), kNames), "");
   EXPECT_EQ(NearestHint("lnaes", kNames), "; did you mean 'lanes'?");
   EXPECT_EQ(NearestHint("port", kNames), "");
+}
+
+TEST(SettingsTest, AnOpenSectionKeepsWhatHasNoRow) {
+  constexpr Setting kOpenRows[] = {{.key = "trees.kind", .default_value = "a"},
+                                   {.key = "data.path"}};
+  const SettingsTable table = {.title = "t", .settings = kOpenRows, .open_section = "trees"};
+  Settings settings(table);
+  const char* const text =
+      "[trees]\nkind = \"b\"\ndepth = 4\nrate = 0.1\nlist = [1, \"x\\\"y\"]\n"
+      "[trees.sub]\nno = 2.5\n[data]\npath = \"p\"\n";
+  ASSERT_TRUE(settings.LoadToml(text, "t.toml").ok());
+  ASSERT_TRUE(settings.Set("trees.depth", "a \"7\"", "command line").ok());
+  EXPECT_EQ(settings.Text("trees.kind"), "b");
+  std::map<std::string, std::pair<nlohmann::json, std::string>> found;
+  for (const OpenValue& value : settings.Open()) {
+    EXPECT_TRUE(
+        found.emplace(value.key, std::pair(nlohmann::json::parse(value.json), value.origin)).second)
+        << value.key;
+  }
+  const std::map<std::string, std::pair<nlohmann::json, std::string>> expected = {
+      {"depth", {"a \"7\"", "command line"}},
+      {"rate", {0.1, "t.toml:4:1"}},
+      {"list", {{1, "x\"y"}, "t.toml:5:1"}},
+      {"sub", {{{"no", 2.5}}, "t.toml:6:8"}}};
+  EXPECT_EQ(found, expected);
+  // Elsewhere keys are those of the rows, as ever.
+  EXPECT_THAT(settings.Set("data.paths", "p", "--x").message(), HasSubstr("did you mean"));
+  EXPECT_THAT(settings.Set("trees.", "p", "--x").message(), HasSubstr("unknown key 'trees.'"));
+  EXPECT_THAT(settings.LoadToml("[treess]\ndepth = 4\n", "t.toml").message(),
+              HasSubstr("unknown section 'treess'; did you mean 'trees'?"));
 }
 
 TEST(SettingsTest, MarkdownHasARowForEachSetting) {
