@@ -45,6 +45,8 @@ struct DataSpec {
   std::vector<std::string> label_negative;
   // Any finite number, not 0 or 1 alone; with both texts empty. Of sparse rows -1 is no 0 then.
   bool label_is_number = false;
+  // Any text but the empty one, of rows with columns, whose fields have it; the row's label is NaN.
+  bool label_is_text = false;
   std::string weight;  // "": every row weighs 1
   std::string query;   // the column that says to which query a row belongs; "": there are none
   // The column whose texts divide rows into groups, which evaluation looks at one by one; "": there

@@ -10,6 +10,7 @@
 namespace strata {
 std::string ReadLabel(const DataSpec& spec, std::string_view field, float* label) {
   if (field.empty()) return "the label is missing";
+  if (spec.label_is_text) return "";
   if (!spec.label_positive.empty()) {
     const bool positive = std::ranges::count(spec.label_positive, field) != 0;
     if (positive || std::ranges::count(spec.label_negative, field) != 0) {

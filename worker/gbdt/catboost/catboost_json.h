@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file/disk.h"
 #include "strata/status.h"
 #include "worker/gbdt/catboost/catboost_model.h"
 
@@ -13,6 +14,9 @@ namespace strata {
 // kInvalid: what is not supported (features that are texts or embeddings, CatBoost's binary
 // format).
 Result<CatBoostModel> ReadCatBoostJson(std::string_view text, const std::string& name);
+
+// The model of a file of up to 16 GiB. Errors of the disk as they come.
+Result<CatBoostModel> ReadCatBoostFile(Disk& disk, const std::string& path);
 
 // Writes JSON that CatBoost loads, and with which it predicts the same. kInvalid: a table of means
 // holds sums that are no whole numbers, which CatBoost would read as other numbers.

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/file/text_file.h"
 #include "base/json_text.h"
 #include "worker/gbdt/catboost/catboost_json.h"
 #include "worker/gbdt/catboost/ctr_json.h"
@@ -377,6 +378,12 @@ Result<CatBoostModel> ReadCatBoostJson(std::string_view text, const std::string&
   }
   STRATA_ASSIGN(const nlohmann::json document, ParseJson(text, name, kJsonDepthMax));
   return CatBoostReader(name).Read(document);
+}
+
+Result<CatBoostModel> ReadCatBoostFile(Disk& disk, const std::string& path) {
+  constexpr uint64_t kBytesMax = uint64_t{16} << 30;
+  STRATA_ASSIGN(const std::string text, ReadTextFile(disk, path, kBytesMax));
+  return ReadCatBoostJson(text, path);
 }
 
 }  // namespace strata

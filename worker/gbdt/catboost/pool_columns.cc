@@ -111,8 +111,8 @@ Result<std::vector<size_t>> PlacesByOrder(const std::vector<UsedFeature>& used,
     if (feature.flat >= features.size()) {
       return Invalid(
           fmt::format("{}: the model uses {}, counted from 0: expected at least {} features, found "
-                      "{}; a column "
-                      "description says which columns are features",
+                      "{}; a column description, or [[feature]] of a job file, says which columns "
+                      "are features",
                       name, Shown(feature), feature.flat + 1, features.size()));
     }
     const size_t column = features[feature.flat];
@@ -176,6 +176,30 @@ std::vector<PoolColumn> DefaultColumns(size_t count) {
   return columns;
 }
 
+std::vector<ModelColumn> AddFeatures(const std::vector<PoolColumn>& columns, CatBoostModel* model) {
+  std::vector<ModelColumn> added(columns.size());
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const PoolColumn& column = columns[c];
+    const auto flat_index = static_cast<uint32_t>(model->numbers.size() + model->categories.size());
+    if (column.kind == PoolColumnKind::kCategory) {
+      const auto index = static_cast<uint32_t>(model->categories.size());
+      added[c] = {.is_read = true, .feature = index};
+      CatBoostCategory& category = model->categories.emplace_back();
+      category.id = column.name;
+      category.index = index;
+      category.flat_index = flat_index;
+    } else if (column.kind == PoolColumnKind::kNumber) {
+      const auto index = static_cast<uint32_t>(model->numbers.size());
+      added[c] = {.is_read = true, .feature = index};
+      CatBoostNumber& number = model->numbers.emplace_back();
+      number.id = column.name;
+      number.index = index;
+      number.flat_index = flat_index;
+    }
+  }
+  return added;
+}
+
 Result<std::vector<ModelColumn>> MatchColumns(const CatBoostModel& model,
                                               const std::vector<PoolColumn>& columns,
                                               const std::string& name,
@@ -190,10 +214,12 @@ Result<std::vector<ModelColumn>> MatchColumns(const CatBoostModel& model,
     const size_t column = places[i];
     if (columns[column].kind != used[i].kind) {
       return Invalid(fmt::format(
-          "{}: column {}: {} of the model is {}: expected the type {} in the column description",
+          "{}: column {}: {} of the model is {} in the column description, or in a job "
+          "file kind = \"{}\"",
           name, column, Shown(used[i]),
-          used[i].kind == PoolColumnKind::kNumber ? "a number" : "categorical",
-          used[i].kind == PoolColumnKind::kNumber ? "Num" : "Categ"));
+          used[i].kind == PoolColumnKind::kNumber ? "a number: expected the type Num"
+                                                  : "categorical: expected the type Categ",
+          used[i].kind == PoolColumnKind::kNumber ? "numeric" : "categorical"));
     }
     found[column] = {.is_read = true, .feature = used[i].place};
   }

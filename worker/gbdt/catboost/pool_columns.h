@@ -47,6 +47,10 @@ struct ModelColumn {
   size_t feature = 0;  // place in the model's numbers, or categories
 };
 
+// Gives a model, which has none yet, a number or a category for each column that is a feature, in
+// their order.
+std::vector<ModelColumn> AddFeatures(const std::vector<PoolColumn>& columns, CatBoostModel* model);
+
 // Says of each column what it is to the model. Names decide where the columns of features have
 // different ones, and those of all features that the model uses are among them. Else the place
 // among the features decides, and names that both have must be the same. Only what the model's

@@ -74,9 +74,7 @@ bool ReadPoolNumber(std::string_view field, float* number) {
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   double value = 0;
   if (ReadNumber(digits, &value) && std::isfinite(value)) {
-    const bool fits = std::abs(value) <= FLT_MAX;
-    *number = fits ? static_cast<float>(value) : (value > 0 ? kInfinity : -kInfinity);
-    if (*number == 0) *number = 0;
+    *number = PoolFloat(value);
     return true;
   }
   if (std::ranges::find(kMissingTexts, field) != std::end(kMissingTexts)) {
@@ -87,6 +85,12 @@ bool ReadPoolNumber(std::string_view field, float* number) {
   if (!IsInfinity(is_negative ? field.substr(1) : field)) return false;
   *number = is_negative ? -kInfinity : kInfinity;
   return true;
+}
+
+float PoolFloat(double number) {
+  if (std::abs(number) > FLT_MAX) return number > 0 ? kInfinity : -kInfinity;
+  const auto rounded = static_cast<float>(number);
+  return rounded == 0 ? 0 : rounded;
 }
 
 PoolFile::PoolFile(Disk& disk, OpenedText text, const TextOptions& texts,
@@ -125,26 +129,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::OpenToLearn(Disk& disk, const PoolOp
                                                         const std::function<Status()>& check,
                                                         CatBoostModel* model) {
   STRATA_ASSIGN(std::unique_ptr<PoolFile> file, OpenColumns(disk, options, check));
-  file->of_model_.resize(file->columns_.size());
-  for (size_t c = 0; c < file->columns_.size(); ++c) {
-    const PoolColumn& column = file->columns_[c];
-    const auto flat_index = static_cast<uint32_t>(model->numbers.size() + model->categories.size());
-    if (column.kind == PoolColumnKind::kCategory) {
-      const auto index = static_cast<uint32_t>(model->categories.size());
-      file->of_model_[c] = {.is_read = true, .feature = index};
-      CatBoostCategory& category = model->categories.emplace_back();
-      category.id = column.name;
-      category.index = index;
-      category.flat_index = flat_index;
-    } else if (column.kind == PoolColumnKind::kNumber) {
-      const auto index = static_cast<uint32_t>(model->numbers.size());
-      file->of_model_[c] = {.is_read = true, .feature = index};
-      CatBoostNumber& number = model->numbers.emplace_back();
-      number.id = column.name;
-      number.index = index;
-      number.flat_index = flat_index;
-    }
-  }
+  file->of_model_ = AddFeatures(file->columns_, model);
   return file;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/file/disk.h"
 #include "strata/status.h"
+#include "worker/data/feature/data_spec.h"
 #include "worker/data/file/line_blocks.h"
 #include "worker/data/text/csv_line.h"
 #include "worker/data/text/text_blocks.h"
@@ -24,6 +25,8 @@
 namespace strata {
 
 struct PoolOptions {
+  // Set: the rows are those of a job file, and of the rest `path` alone counts (job_pool.h).
+  std::optional<DataSpec> of_job = {};
   std::string path;                // "-": standard input
   std::string column_description;  // its path; empty: none
   char delimiter = '\t';
@@ -34,6 +37,8 @@ struct PoolOptions {
 // minus 0, and an infinity for a double beyond the floats. Blanks may stand before a number, and
 // not behind it. False: the field is no number.
 bool ReadPoolNumber(std::string_view field, float* number);
+// A number as a feature has it: a float, infinite beyond those, and 0 for minus 0. NaN stays.
+float PoolFloat(double number);
 
 // One thread at a time; of const functions any number.
 class PoolFile {

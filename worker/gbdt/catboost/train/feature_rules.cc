@@ -41,8 +41,8 @@ class FeatureNames {
 
   Status Missing(const char* key, std::string_view text) const {
     return Invalid(
-        fmt::format("{}: there is no feature '{}': expected an index from 0 to {}, or a name of "
-                    "the column description",
+        fmt::format("{}: there is no feature '{}': expected an index from 0 to {}, or a name "
+                    "of a feature",
                     key, ShownBytes(text), count_ - 1));
   }
 

@@ -3,19 +3,19 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/human_text.h"
+#include "worker/gbdt/catboost/train/job_learn_rows.h"
 #include "worker/gbdt/catboost/train/label_column.h"
+#include "worker/gbdt/catboost/train/row_checks.h"
 
 namespace strata {
 namespace {
 
 constexpr size_t kPieceRows = 256;  // that one thread reads at a time
-constexpr size_t kRowsMax = std::numeric_limits<uint32_t>::max();
 
 // Columns that are no features.
 struct LearnColumns {
@@ -69,9 +69,8 @@ class Reading {
   Status Add(const TextBlock& block) {
     const std::vector<Line> lines = file_.RowsOf(block);
     const size_t before = rows_.labels.size();
-    if (before + lines.size() > kRowsMax) {
-      return Invalid(fmt::format("{}: expected up to {} rows, found more: learn from fewer",
-                                 block.PlaceOf(lines[0]), kRowsMax));
+    if (!lines.empty()) {
+      STRATA_TRY(CheckRowCount(before + lines.size(), block.PlaceOf(lines[0])));
     }
     CatBoostRows& rows = rows_.blocks.emplace_back(model_, lines.size());
     rows_.labels.resize(before + lines.size());
@@ -91,12 +90,7 @@ class Reading {
   }
 
   Result<LearnRows> Finish(const std::string& path) && {
-    double sum = 0;
-    for (const float weight : rows_.weights) sum += weight;
-    if (!(sum > 0)) return Invalid(fmt::format("{}: all weights are 0: expected one above", path));
-    Result<ClassLabels> classes = std::move(labels_).Finish(&rows_.labels);
-    if (!classes.ok()) return classes.status().Prefixed(path);
-    rows_.classes = *std::move(classes);
+    STRATA_TRY(FinishRows(std::move(labels_), path, &rows_));
     rows_.columns = file_.columns().size();
     return std::move(rows_);
   }
@@ -110,7 +104,7 @@ class Reading {
     const Status read = labels_.Read(label, &rows_.labels[before + row]);
     if (!read.ok()) return read.Prefixed(fmt::format("column {}", columns_.label));
     STRATA_TRY(ReadWeight(fields->fields, &rows_.weights[before + row]));
-    return CheckMissing(row, *rows);
+    return CheckMissing(reader_.parameters, model_, *rows, row);
   }
 
   Status ReadWeight(const std::vector<std::string_view>& fields, float* weight) const {
@@ -119,18 +113,6 @@ class Reading {
     if (ReadPoolNumber(field, weight) && *weight >= 0 && std::isfinite(*weight)) return {};
     return Invalid(fmt::format("column {}: expected a weight of 0 or above, found '{}'",
                                *columns_.weight, ShownBytes(field)));
-  }
-
-  Status CheckMissing(size_t row, const CatBoostRows& rows) const {
-    if (reader_.parameters.nan_mode != NanMode::kForbidden) return {};
-    for (size_t f = 0; f < model_.numbers.size(); ++f) {
-      if (!std::isnan(rows.Number(f)[row])) continue;
-      return Invalid(fmt::format(
-          "feature {} is missing, and nan_mode = Forbidden: expected a number; Min and Max take "
-          "missing values",
-          f));
-    }
-    return {};
   }
 
   const LearnReader& reader_;
@@ -158,6 +140,7 @@ Result<LearnRows> ReadAll(const LearnReader& reader, PoolFile* file, const CatBo
 
 Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& options,
                                   CatBoostModel* model) {
+  if (options.of_job.has_value()) return ReadJobRowsToLearn(reader, options, model);
   STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
                 PoolFile::OpenToLearn(reader.disk, options, reader.check, model));
   LabelColumn labels(reader.parameters);
@@ -166,6 +149,7 @@ Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& 
 
 Result<LearnRows> ReadRowsToTest(const LearnReader& reader, const PoolOptions& options,
                                  const CatBoostModel& model, const LearnedColumns& learned) {
+  if (options.of_job.has_value()) return ReadJobRowsToTest(reader, options, model, learned);
   STRATA_ASSIGN(const std::unique_ptr<PoolFile> file,
                 PoolFile::Open(reader.disk, options, model, reader.check, learned.categories));
   if (file->columns().size() != learned.columns) {

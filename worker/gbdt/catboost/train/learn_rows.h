@@ -23,7 +23,8 @@ struct LearnRows {
   std::vector<CatBoostRows> blocks;  // as they stand in the file, one after another
   std::vector<float> labels;         // of classes the numbers of their outputs
   std::vector<float> weights;        // 1 where no column has weights
-  size_t columns = 0;                // of the file
+  size_t columns = 0;                // of the file, or of a job's features
+  uint64_t bad_rows = 0;             // of a job, which are left out: they cannot be read
   ClassLabels classes;               // of a loss of classes, as the rows to learn from have them
 
   size_t rows() const { return labels.size(); }
@@ -46,7 +47,7 @@ Result<LearnRows> ReadRowsToLearn(const LearnReader& reader, const PoolOptions& 
 
 // What rows to measure on have in common with those that were learned from.
 struct LearnedColumns {
-  size_t columns = 0;  // of the file
+  size_t columns = 0;  // LearnRows::columns
   const ClassLabels& classes;
   std::span<const uint32_t> categories;  // of the model, that statistics are of
 };
