@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "storage/optimizer_fields.h"
@@ -475,6 +477,85 @@ TEST(TreesJob, WhatDoesNotFitIsSaid) {
                 "data.train=PATH"));
   EXPECT_THAT(ParseJob(kJob, "job.toml", {}, "refit").status().message(),
               HasSubstr("is for model.kind = \"gbdt\""));
+}
+
+constexpr const char* kCatBoostJob = R"([job]
+seed = 9
+[data]
+train = "train.csv"
+test = "/data/test.csv"
+columns = ["age", "city", "y"]
+label = "y"
+[[feature]]
+kind = "numeric"
+columns = ["age"]
+[[feature]]
+columns = ["city"]
+[model]
+kind = "gbdt"
+[gbdt]
+algorithm = "catboost"
+depth = 4
+monotone_constraints = [1, 0]
+class_weights = {no = 1, yes = 2.5}
+[compute]
+device = "auto"
+[output]
+model = "m.json"
+)";
+
+TEST(CatBoostJob, ParametersAreWhatTheSectionSays) {
+  const std::string overrides[] = {"gbdt.eta=0.5", "gbdt.depth=7"};
+  const Result<JobConfig> job = ParseJob(kCatBoostJob, "jobs/c.toml", overrides);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_FALSE(job->trees.has_value());
+  ASSERT_TRUE(job->catboost.has_value());
+  std::map<std::string, std::string> found;
+  for (const OpenValue& value : *job->catboost) {
+    std::string json = value.json;
+    std::erase_if(json, [](char c) { return c == ' ' || c == '\n'; });
+    found[value.key] = value.origin + " " + json;
+  }
+  const std::map<std::string, std::string> expected = {
+      {"depth", "command line \"7\""},
+      {"eta", "command line \"0.5\""},
+      {"monotone_constraints", "jobs/c.toml:18:1 [1,0]"},
+      {"class_weights", "jobs/c.toml:19:1 {\"no\":1,\"yes\":2.5}"},
+      {"device", "jobs/c.toml:21:1 \"auto\""},
+      {"random_seed", "jobs/c.toml:2:1 9"}};
+  EXPECT_EQ(found, expected);
+  EXPECT_THAT(job->train_files, ElementsAre("jobs/train.csv"));
+  EXPECT_THAT(job->test_files, ElementsAre("/data/test.csv"));
+  EXPECT_EQ(job->model_path, "jobs/m.json");
+}
+
+TEST(CatBoostJob, WhatDoesNotFitIsSaid) {
+  const auto error = [](const std::string& override_text, const std::string& task) {
+    const std::string overrides[] = {override_text};
+    return ParseJob(kCatBoostJob, "c.toml", overrides, task).status().message();
+  };
+  const std::string query[] = {"data.columns=age,city,y,q", "data.query=q"};
+  EXPECT_THAT(ParseJob(kCatBoostJob, "c.toml", query).status().message(),
+              HasSubstr("data.query has no effect on gbdt.algorithm = \"catboost\""));
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"data.trains=x", "train", "unknown key 'data.trains'; did you mean 'data.train'?"},
+      {"gbdt.algorithm=xgboost", "train", "gbdt.algorithm must be one of lightgbm, catboost"},
+      {"train.epochs=2", "train", "train.epochs has no effect on model.kind = \"gbdt\""},
+      {"compute.precision=fp32", "train", "compute.precision has no effect on model.kind"},
+      {"compute.device=gpu", "train", "command line: compute.device must be auto, cpu, cuda"},
+      {"gbdt.test_set=x", "train", "gbdt.test_set has another place: data.test"},
+      {"data.train=", "train", "c.toml: data.train is empty: expected the file of rows to train"},
+      {"data.train=a,b", "train", "data.train names 2 files: expected one"},
+      {"data.test=", "evaluate", "data.test is empty: expected the file of rows to evaluate"},
+      {"output.model=", "train", "output.model is empty: expected the file to write"},
+      {"output.model=", "evaluate", "output.model is empty: expected the file of a trained model"},
+      {"gbdt.depth=3", "predict", "output.predictions is empty: expected the file to write"},
+      {"gbdt.depth=3", "refit", "--task=refit: c.toml: CatBoost's trees know no such task"},
+      {"gbdt.depth=3", "convert", "--task=convert model_file=FILE, without a job,"},
+      {"model.kind=fm", "train", "gbdt.algorithm has no effect on model.kind = \"fm\""}};
+  for (const auto& [word, task, expected] : cases) {
+    EXPECT_THAT(error(word, task), HasSubstr(expected)) << word << " " << task;
+  }
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ constexpr const char* kFitHead =
 
 What `strata-worker --catboost-params=FILE` takes: the keys of the object of JSON in FILE, which
 key=value on the command line overrides. They are the parameters of `catboost fit`, with
-underscores.
+underscores. In a job file with `gbdt.algorithm = "catboost"` they are keys of [gbdt], but for those
+that say which files and columns there are.
 [catboost.md](catboost.md#training) says more.
 
 | key | default | meaning |

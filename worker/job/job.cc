@@ -9,6 +9,7 @@
 
 #include "base/file/text_file.h"
 #include "base/human_text.h"
+#include "worker/job/catboost_settings.h"
 #include "worker/job/config_look.h"
 #include "worker/job/data_settings.h"
 #include "worker/job/job_files.h"
@@ -237,14 +238,19 @@ Status ReadCombiner(const Settings& settings, JobConfig* job) {
                            settings.Text("data.format")));
 }
 
+// A key of trees in a job of another kind.
+Status WithoutTrees(const Settings& settings, std::string_view key) {
+  return Wrong(settings, key,
+               fmt::format("has no effect on model.kind = \"{}\": remove it, or use "
+                           "model.kind = \"gbdt\"",
+                           settings.Text("model.kind")));
+}
+
 Status ReadModel(const Settings& settings, JobConfig* job) {
   const std::string& kind = settings.Text("model.kind");
   for (const Setting& row : JobSettingsTable().settings) {
     if (!IsOfTrees(row.key) || !settings.IsSet(row.key)) continue;
-    return Wrong(settings, row.key,
-                 fmt::format("has no effect on model.kind = \"{}\": remove it, or use "
-                             "model.kind = \"gbdt\"",
-                             kind));
+    return WithoutTrees(settings, row.key);
   }
   job->model = ModelKindOf(kind).value();  // the setting's choices are these
   STRATA_TRY(ReadWidths(settings, job));
@@ -325,7 +331,8 @@ Status ReadEvaluations(const Settings& settings, JobConfig* job) {
 
 Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
                            std::span<const std::string> overrides, const std::string& task) {
-  Settings settings(JobSettingsTable());
+  const bool is_catboost = AsksForCatBoost(LookIntoJob(text, file, overrides));
+  Settings settings(is_catboost ? CatBoostJobTable() : JobSettingsTable());
   STRATA_TRY(LoadSettings(text, file, overrides, &settings));
   JobConfig job;
   job.file = file;
@@ -341,8 +348,15 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   STRATA_TRY(CheckStandardInput(settings, job, task));
   job.model_path = JobPath(settings, "output.model", file);
   job.predictions_path = JobPath(settings, "output.predictions", file);
+  if (is_catboost && settings.Text("model.kind") != "gbdt") {
+    return WithoutTrees(settings, "gbdt.algorithm");
+  }
   if (settings.Text("model.kind") == "gbdt") {
     job.data.label_is_number = job.data.label_positive.empty();
+    if (is_catboost) {
+      STRATA_ASSIGN(job.catboost, ReadCatBoostSettings(settings, job, task));
+      return job;
+    }
     STRATA_ASSIGN(job.trees, ReadTreeSettings(settings, job, task));
     return job;
   }

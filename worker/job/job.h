@@ -56,8 +56,11 @@ struct JobConfig {
   std::vector<std::string> test_files;
   DataSpec data;
 
-  // Of model.kind = "gbdt"; what follows is of the others then.
+  // Of model.kind = "gbdt" one of these two; what follows is of the others then. With
+  // gbdt.algorithm = "catboost": parameters under CatBoost's names, which are not checked yet.
   std::optional<TreeParameters> trees;
+  std::optional<std::vector<OpenValue>> catboost;
+  bool has_trees() const { return trees.has_value() || catboost.has_value(); }
 
   ModelKind model = ModelKind::kLogistic;
   uint32_t embedding_dim = 0;    // factors per key; 0 for logistic regression

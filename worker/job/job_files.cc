@@ -18,7 +18,7 @@ Status FindFilesOf(Disk& disk, const JobConfig& job, const char* key,
   Result<std::vector<std::string>> files = FindDataFiles(disk, *names);
   STRATA_TRY(WrongPath(job, key, files.status()));
   *names = std::move(files).value();
-  if (!job.trees.has_value() || names->size() <= 1) return {};
+  if (!job.has_trees() || names->size() <= 1) return {};
   return WrongPath(job, key,
                    Invalid(fmt::format("the pattern stands for {} files: expected one, as boosted "
                                        "trees read one file",

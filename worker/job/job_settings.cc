@@ -255,7 +255,8 @@ constexpr Setting kJobRows[] = {
 
     Row("compute.device", kText, "cpu",
         "Where the network of a click model is computed: cpu, cuda or cuda:N for the GPU of that "
-        "number, or auto for a GPU where there is one. sparse.placement says where rows are."),
+        "number, or auto for a GPU where there is one. sparse.placement says where rows are. With "
+        "gbdt.algorithm = \"catboost\", where trees grow and predict."),
     Choice("compute.precision", "bf16|tf32|fp32", "bf16",
            "What matrix products on a GPU are computed in. Parameters, sums and logits are fp32 in "
            "any case; bf16 also keeps the layers' values in 16 bits. On the CPU all is fp32."),
@@ -294,6 +295,11 @@ constexpr Setting kJobRows[] = {
         "and number of workers; only train.epochs, the settings of evaluations, "
         "train.hint_batches, data.test and [output] may differ. false: begin anew; older "
         "checkpoints stay."),
+
+    Choice("gbdt.algorithm", "lightgbm|catboost", "lightgbm",
+           "Whose boosted trees are trained. lightgbm: those of LightGBM, whose parameters follow. "
+           "catboost: CatBoost's oblivious trees; [gbdt] then has CatBoost's parameters, which the "
+           "section \"CatBoost's fit\" lists, and none of those below."),
 };
 
 #undef STRATA_OPTIMIZER_ROWS

@@ -101,32 +101,6 @@ Status WithoutEffect(const std::string& where, std::string_view key) {
       fmt::format("{}: {} has no effect on model.kind = \"gbdt\": remove it", where, key));
 }
 
-// Sections of other kinds of models.
-Status CheckSections(const Settings& settings) {
-  constexpr std::string_view kOthers[] = {"model.", "sparse.",  "dense.",
-                                          "train.", "compute.", "checkpoint."};
-  for (const Setting& row : JobSettingsTable().settings) {
-    const bool other = std::ranges::any_of(
-        kOthers, [&](std::string_view section) { return row.key.starts_with(section); });
-    const bool single =
-        row.key == "output.dictionary" || row.key == "data.group" || row.key == "data.threads";
-    if ((other || single) && row.key != "model.kind" && settings.IsSet(row.key)) {
-      return WithoutEffect(settings.Origin(row.key), row.key);
-    }
-  }
-  for (const Settings& feature : settings.Repeated("feature")) {
-    if (feature.IsSet("transforms")) {
-      return WithoutEffect(feature.Origin("transforms"), "feature.transforms");
-    }
-    if (feature.Text("kind") == "bucketised") {
-      return Invalid(fmt::format(
-          "{}: feature.kind = \"bucketised\": trees find boundaries themselves; use \"numeric\"",
-          feature.Origin("kind")));
-    }
-  }
-  return {};
-}
-
 std::string WhyElsewhere(std::string_view name, std::string_view place) {
   if (place.empty()) return fmt::format("is for a train.conf alone (--lightgbm-conf): remove it");
   return fmt::format("has another place: {} (LightGBM's {})", place, name);
@@ -142,16 +116,6 @@ std::string PathFrom(const Settings& settings, std::string_view key, const std::
     return path;
   }
   return file.substr(0, slash + 1) + path;
-}
-
-// Trees read one file. "": there is none.
-Result<std::string> OneFile(const Settings& settings, std::string_view key,
-                            const std::vector<std::string>& files) {
-  if (files.size() <= 1) return files.empty() ? std::string() : files[0];
-  return Invalid(
-      fmt::format("{}: {} names {} files: expected one, as boosted trees read one file; join them, "
-                  "each without the header of the one before (cat, tail -n +2)",
-                  settings.Origin(key), key, files.size()));
 }
 
 }  // namespace
@@ -214,9 +178,44 @@ std::vector<std::string> JobPaths(const Settings& settings, std::string_view key
   return paths;
 }
 
+Status CheckTreeSections(const Settings& settings, std::string_view allowed) {
+  constexpr std::string_view kOthers[] = {"model.", "sparse.",  "dense.",
+                                          "train.", "compute.", "checkpoint."};
+  for (const Setting& row : JobSettingsTable().settings) {
+    const bool other = std::ranges::any_of(
+        kOthers, [&](std::string_view section) { return row.key.starts_with(section); });
+    const bool single =
+        row.key == "output.dictionary" || row.key == "data.group" || row.key == "data.threads";
+    if ((other || single) && row.key != "model.kind" && row.key != allowed &&
+        settings.IsSet(row.key)) {
+      return WithoutEffect(settings.Origin(row.key), row.key);
+    }
+  }
+  for (const Settings& feature : settings.Repeated("feature")) {
+    if (feature.IsSet("transforms")) {
+      return WithoutEffect(feature.Origin("transforms"), "feature.transforms");
+    }
+    if (feature.Text("kind") == "bucketised") {
+      return Invalid(fmt::format(
+          "{}: feature.kind = \"bucketised\": trees find boundaries themselves; use \"numeric\"",
+          feature.Origin("kind")));
+    }
+  }
+  return {};
+}
+
+Result<std::string> OneTreeFile(const Settings& settings, std::string_view key,
+                                const std::vector<std::string>& files) {
+  if (files.size() <= 1) return files.empty() ? std::string() : files[0];
+  return Invalid(
+      fmt::format("{}: {} names {} files: expected one, as boosted trees read one file; join them, "
+                  "each without the header of the one before (cat, tail -n +2)",
+                  settings.Origin(key), key, files.size()));
+}
+
 Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfig& job,
                                         const std::string& task) {
-  STRATA_TRY(CheckSections(settings));
+  STRATA_TRY(CheckTreeSections(settings, ""));
   if (task == "save_binary") {
     return Invalid("--task=save_binary is for a train.conf alone: its files hold no texts");
   }
@@ -239,14 +238,14 @@ Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfi
     if (job.data.features[i].kind != FeatureKind::kCategorical) continue;
     p.data.categorical_feature.push_back(fmt::format("{}", i));
   }
-  STRATA_ASSIGN(p.data.path, OneFile(settings, trains ? "data.train" : "data.test",
-                                     trains ? job.train_files : job.test_files));
+  STRATA_ASSIGN(p.data.path, OneTreeFile(settings, trains ? "data.train" : "data.test",
+                                         trains ? job.train_files : job.test_files));
   if (p.data.path.empty() && task != "convert") {
     return NoPath(job.file, trains ? "data.train" : "data.test",
                   fmt::format("the file of rows to {}", task));
   }
   if (trains && !job.test_files.empty()) {
-    STRATA_ASSIGN(const std::string valid, OneFile(settings, "data.test", job.test_files));
+    STRATA_ASSIGN(const std::string valid, OneTreeFile(settings, "data.test", job.test_files));
     p.data.valid = {valid};
   }
   p.task.output_model = job.model_path;

@@ -25,6 +25,14 @@ std::span<const RefusedKey> RefusedTreeKeys();
 Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfig& job,
                                         const std::string& task);
 
+// Refuses what has no effect on trees: other kinds' sections, but for the key `allowed`, and
+// transformed features. kInvalid: file:line, the key, what to do.
+Status CheckTreeSections(const Settings& settings, std::string_view allowed);
+
+// The one file among a key's, or "". kInvalid: there are several.
+Result<std::string> OneTreeFile(const Settings& settings, std::string_view key,
+                                const std::vector<std::string>& files);
+
 // A path as a job file means it: relative to the file's folder; on the command line, to the working
 // directory.
 std::string JobPath(const Settings& settings, std::string_view key, const std::string& file);

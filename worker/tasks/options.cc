@@ -9,6 +9,7 @@
 #include "cluster/config_file.h"
 #include "worker/gbdt/lightgbm/train_conf.h"
 #include "worker/job/config_look.h"
+#include "worker/tasks/catboost/job_options.h"
 #include "worker/tasks/trees/tree_outputs.h"
 #include "worker/tasks/trees/tree_ranks.h"
 
@@ -82,14 +83,14 @@ Status LoadConfigFlag(Disk& disk, const std::map<std::string, std::string>& flag
                         LoadClusterFile(disk, config->second, "--config", settings));
 }
 
-// What trees take from elsewhere.
-Status CheckTreeFlags(const Settings& worker) {
+// What trees take from elsewhere; `job` is theirs, if there is one.
+Status CheckTreeFlags(const Settings& worker, const JobConfig& job) {
   if (worker.Bool("print_graph")) {
     return Invalid("--print-graph is for models of layers: trees have none");
   }
   if (worker.IsSet("threads")) {
-    return Invalid(fmt::format("{} has no effect on trees: set num_threads in {}",
-                               worker.Origin("threads"),
+    return Invalid(fmt::format("{} has no effect on trees: set {} in {}", worker.Origin("threads"),
+                               job.catboost.has_value() ? "thread_count" : "num_threads",
                                worker.Text("job").empty() ? "the configuration" : "[gbdt]"));
   }
   return {};
@@ -112,6 +113,22 @@ Status CheckCatBoostFlags(const Settings& worker, const char* option, bool in_cl
   return Invalid(
       "a model of CatBoost trains and predicts in one process: remove --config and the other flags "
       "of a cluster");
+}
+
+// What the job of CatBoost's trees asks for.
+Status AddCatBoostJob(const std::string& task, WorkerOptions* options) {
+  if (options->cluster.has_value()) {
+    return Invalid(fmt::format(
+        "{}: gbdt.algorithm = \"catboost\" trains in one process: remove --config and the other "
+        "flags of a cluster; gbdt.algorithm = \"lightgbm\" trains trees with several workers",
+        options->job.file));
+  }
+  if (task == "train") {
+    STRATA_ASSIGN(options->fit, FitOptionsOfJob(options->job));
+  } else {
+    STRATA_ASSIGN(options->apply, ApplyOptionsOfJob(options->job, task));
+  }
+  return {};
 }
 
 Task ParseTask(const std::string& name) {
@@ -238,6 +255,7 @@ Status CheckOutputs(Disk& disk, const WorkerOptions& options) {
 
 bool WritesToStandardOutput(const WorkerOptions& options) {
   if (options.calc.has_value()) return IsStandardOutput(options.calc->output_path);
+  if (options.apply.has_value()) return IsStandardOutput(options.apply->output_path);
   if (options.fit.has_value()) return IsStandardOutput(options.fit->model_file);
   if (options.trees.has_value()) return WritesToStandardOutput(*options.trees);
   return options.task == Task::kPredict && IsStandardOutput(options.job.predictions_path);
@@ -310,7 +328,7 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   }
   if (in_cluster) options.cluster = config;
   if (!conf.empty()) {
-    STRATA_TRY(CheckTreeFlags(worker));
+    STRATA_TRY(CheckTreeFlags(worker, options.job));
     if (worker.IsSet("task")) overrides.push_back("task=" + worker.Text("task"));
     STRATA_ASSIGN(options.trees, LoadConf(disk, conf, overrides));
     STRATA_ASSIGN(const bool listed, AddMachines(disk, options.trees->machine, options.trees->task,
@@ -322,9 +340,12 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     return std::optional<WorkerOptions>(std::move(options));
   }
   STRATA_TRY(CheckRankHasList(config));
-  STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), overrides, worker.Text("task")));
+  Result<JobConfig> job = LoadJob(disk, worker.Text("job"), overrides, worker.Text("task"));
+  if (!job.ok()) return WithCatBoostLook(disk, worker.Text("job"), overrides, job.status());
+  options.job = *std::move(job);
   options.trees = options.job.trees;
-  if (options.trees.has_value()) STRATA_TRY(CheckTreeFlags(worker));
+  if (options.job.has_trees()) STRATA_TRY(CheckTreeFlags(worker, options.job));
+  if (options.job.catboost.has_value()) STRATA_TRY(AddCatBoostJob(worker.Text("task"), &options));
   options.files = FilesOf(worker, cluster, conf, options);
   STRATA_TRY(CheckOutputs(disk, options));
   return std::optional<WorkerOptions>(std::move(options));

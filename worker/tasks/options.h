@@ -14,6 +14,7 @@
 #include "strata/status.h"
 #include "worker/gbdt/parameters/tree_parameters.h"
 #include "worker/job/job.h"
+#include "worker/tasks/catboost/apply_task.h"
 #include "worker/tasks/catboost/calc_options.h"
 #include "worker/tasks/catboost/fit_options.h"
 
@@ -27,7 +28,9 @@ struct WorkerOptions {
   std::optional<TreeParameters> trees;
   JobConfig job;                    // of --job
   std::optional<CalcOptions> calc;  // of model_file=FILE, a model of CatBoost
-  std::optional<FitOptions> fit;    // of --catboost_params
+  // Of --catboost_params, or to train the trees of a job with gbdt.algorithm = "catboost".
+  std::optional<FitOptions> fit;
+  std::optional<ApplyOptions> apply;  // to evaluate or predict with those of such a job
   Task task = Task::kTrain;
   bool json = false;
   bool print_graph = false;  // and do nothing else

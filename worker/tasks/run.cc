@@ -128,7 +128,8 @@ int RunWorker(int argc, char** argv) {
     const Status printed = PrintGraph(RealDisk(), options);
     return printed.ok() ? 0 : FailWorker(printed);
   }
-  const Status status = options.calc.has_value()    ? RunCalc(options)
+  const bool applies_catboost = options.calc.has_value() || options.apply.has_value();
+  const Status status = applies_catboost            ? RunCalc(options)
                         : options.fit.has_value()   ? RunFit(options)
                         : options.trees.has_value() ? RunTrees(options)
                                                     : CtrRun(options).Run();

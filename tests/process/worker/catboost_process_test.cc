@@ -122,6 +122,77 @@ TEST(CatBoostProcess, Trains) {
   }
 }
 
+// A job of the golden rows; its paths are relative to the folder that it is written into.
+std::string JobText() {
+  return "[data]\ntrain = \"" + kGolden + "training/learn.tsv\"\ntest = \"" + kGolden +
+         "training/test.tsv\"\ndelimiter = \"tab\"\n"
+         "columns = [\"y\", \"b\", \"p\", \"w\", \"f0\", \"f1\", \"f2\", \"f3\", \"f4\", "
+         "\"c0\", \"c1\", \"c2\"]\nmissing = [\"nan\"]\nlabel = \"y\"\n"
+         "ignore = [\"b\", \"p\", \"w\", \"c0\", \"c1\", \"c2\"]\n"
+         "[[feature]]\nkind = \"numeric\"\ncolumns = [\"f0\", \"f1\", \"f2\", \"f3\", \"f4\"]\n"
+         "[model]\nkind = \"gbdt\"\n[gbdt]\nalgorithm = \"catboost\"\nbootstrap_type = \"No\"\n"
+         "random_strength = 0\niterations = 4\ndepth = 3\nlearning_rate = 0.3\n"
+         "loss_function = \"RMSE\"\n"
+         "[output]\nmodel = \"job.json\"\npredictions = \"predictions.txt\"\n";
+}
+
+TEST(CatBoostProcess, AJobFileTrainsEvaluatesAndPredicts) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("job.toml"), JobText());
+  const std::string job = "--job=" + folder.File("job.toml");
+  const std::string rows = kGolden + "training/";
+  const ProcessResult direct =
+      RunWorker({"--catboost-params=" + rows + "params.json", "learn_set=" + rows + "learn.tsv",
+                 "test_set=" + rows + "test.tsv", "cd=" + rows + "rows.cd",
+                 "model_file=" + folder.File("direct.json")});
+  ASSERT_EQ(direct.end, ProcessEnd{}) << direct.errors;
+  const ProcessResult trained = RunWorker({job, "--json"});
+  ASSERT_EQ(trained.end, ProcessEnd{}) << trained.errors;
+  EXPECT_EQ(Lines(trained.output).size(), 5U) << "one a round, and the result";
+  EXPECT_EQ(ReadWholeFile(folder.File("job.json")), ReadWholeFile(folder.File("direct.json")));
+  const ProcessResult evaluated = RunWorker({job, "--task=evaluate", "--json"});
+  ASSERT_EQ(evaluated.end, ProcessEnd{}) << evaluated.errors;
+  const auto result = nlohmann::json::parse(Lines(trained.output).back());
+  const auto measured = nlohmann::json::parse(evaluated.output);
+  EXPECT_NEAR(measured["metrics"]["RMSE"].get<double>(),
+              result["metrics"]["test"]["RMSE"].get<double>(), 1e-9);
+  const ProcessResult predicted = RunWorker({job, "--task=predict", "output.predictions=-"});
+  ASSERT_EQ(predicted.end, ProcessEnd{}) << predicted.errors;
+  EXPECT_EQ(Lines(predicted.output).size(), 40U);
+  EXPECT_THAT(predicted.errors, HasSubstr("task          predict"));
+  EXPECT_EQ(RunWorker({job, "--task=predict"}).end, ProcessEnd{});
+  EXPECT_EQ(ReadWholeFile(folder.File("predictions.txt")), predicted.output);
+}
+
+TEST(CatBoostProcess, WrongJobsEndWithExitCode2AndSayWhatToDo) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("job.toml"), JobText());
+  WriteWholeFile(folder.File("light.toml"), "[model]\nkind = \"gbdt\"\n[gbdt]\ndepth = 3\n");
+  const std::string job = "--job=" + folder.File("job.toml");
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{job, "gbdt.dept=3"}, "command line: unknown key 'dept'; did you mean 'depth'?"},
+      {{job, "gbdt.langevin=true"}, "langevin = true is not there yet: expected false"},
+      {{job, "gbdt.lambda_l2=3"}, "gbdt.lambda_l2 is a parameter of LightGBM"},
+      {{job, "--threads=2"}, "--threads has no effect on trees: set thread_count in [gbdt]"},
+      {{job, "--servers=localhost:1", "--rendezvous=localhost:2"},
+       "gbdt.algorithm = \"catboost\" trains in one process: remove --config"},
+      {{job, "--task=refit"}, "CatBoost's trees know no such task"},
+      {{job, "--json", "output.model=-"}, "--json and a model or predictions on standard output"},
+      {{job, "output.model=" + folder.File("m.cbm")}, "CatBoost's binary format (.cbm)"},
+      {{job, "output.model=" + folder.File("none/m.json")}, "output.model = "},
+      {{job, "output.model=" + folder.File("job.toml")}, "output.model = "},
+      {{job, "--task=evaluate", "output.model=" + folder.File("none.json")}, "none.json"},
+      {{job, "--task=predict", "output.predictions=" + folder.File("job.toml")},
+       "output.predictions = "},
+      {{"--job=" + folder.File("light.toml")},
+       "gbdt.depth is a parameter of CatBoost: set gbdt.algorithm = \"catboost\""}};
+  for (const auto& [words, error] : cases) {
+    const ProcessResult run = RunWorker(words);
+    EXPECT_EQ(run.end.code, 2) << error << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr(error));
+  }
+}
+
 TEST(CatBoostProcess, HelpNamesTheOptionsAndTheirPage) {
   std::string help = RunWorker({"--help"}).output;
   std::ranges::replace(help, '\n', ' ');

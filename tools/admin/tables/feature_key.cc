@@ -50,7 +50,7 @@ Result<Known> ReadFiles(const KeyRequest& request) {
   Known known;
   if (!request.job_file.empty()) {
     STRATA_ASSIGN(const JobConfig job, LoadJob(RealDisk(), request.job_file, {}));
-    if (job.trees.has_value()) {
+    if (job.has_trees()) {
       return Invalid(fmt::format("{}: model.kind = \"gbdt\": trees have no table, and so no keys",
                                  request.job_file));
     }

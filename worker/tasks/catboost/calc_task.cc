@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/file/output_file.h"
-#include "base/file/text_file.h"
 #include "base/print.h"
 #include "base/thread/work_pool.h"
 #include "worker/gbdt/catboost/catboost_json.h"
@@ -18,7 +17,6 @@
 namespace strata {
 namespace {
 
-constexpr uint64_t kCatBoostBytesMax = uint64_t{16} << 30;
 constexpr size_t kPieceRows = 256;  // that one thread reads or writes at a time
 
 class CalcTask {
@@ -32,9 +30,7 @@ class CalcTask {
     const NamedFile output = {fmt::format("output_path = {}", o_.output_path), o_.output_path};
     STRATA_TRY(CheckOutputFiles(context_.disk, {&output, 1}, inputs));
     const TimeNs begin = context_.clock.Now();
-    STRATA_ASSIGN(const std::string text,
-                  ReadTextFile(context_.disk, o_.model_file, kCatBoostBytesMax));
-    STRATA_ASSIGN(model_, ReadCatBoostJson(text, o_.model_file));
+    STRATA_ASSIGN(model_, ReadCatBoostFile(context_.disk, o_.model_file));
     STRATA_TRY(o_.task == "convert" ? Convert() : Predict());
     if (!streams_ || o_.task == "convert") {
       STRATA_TRY(WriteOutput(context_.disk, o_.output_path, out_));

@@ -42,12 +42,13 @@ Status SetEnd(const Settings& settings, FitParameters* parameters) {
   STRATA_ASSIGN(parameters->detector, ReadDetector(settings));
   if (!has_test) parameters->detector.reset();
   if (!has_test && settings.IsSet("use_best_model") && settings.Bool("use_best_model")) {
-    return HasNoEffect(settings, "use_best_model", "without test_set");
+    return HasNoEffect(settings, "use_best_model", "without test_set (data.test of a job)");
   }
   parameters->use_best_model = has_test && settings.Bool("use_best_model");
   parameters->best_model_min_trees = static_cast<size_t>(settings.Int("best_model_min_trees"));
   if (parameters->use_best_model || parameters->best_model_min_trees == 1) return {};
-  return HasNoEffect(settings, "best_model_min_trees", "without use_best_model and test_set");
+  return HasNoEffect(settings, "best_model_min_trees",
+                     "without use_best_model and test_set (data.test of a job)");
 }
 
 }  // namespace strata

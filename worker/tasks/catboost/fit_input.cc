@@ -23,6 +23,7 @@ namespace {
 
 constexpr uint64_t kParamsBytesMax = 16 << 20;
 constexpr size_t kErrorsShownMax = 10;
+constexpr const char* kCommandLine = "command line";  // the origin of what it gives
 
 bool IsInteger(std::string_view key) {
   return std::ranges::any_of(FitSettingsTable().settings, [key](const Setting& row) {
@@ -52,26 +53,31 @@ class Reading {
     Note(set);
   }
 
-  // What `words` give is passed over.
-  Status AddFile(Disk& disk, const std::string& path, const std::vector<KeyWord>& words) {
+  // Keys of the command line, which files do not change.
+  void SetOverridden(std::set<std::string_view> keys) { overridden_ = std::move(keys); }
+
+  // A parameter of a file, under one of its names.
+  void Add(const std::string& name, const JsonAt& value, const std::string& origin) {
+    const std::string_view key = FitKey(name);
+    if (value.value().is_null() || overridden_.contains(key)) return;
+    if (!seen_.emplace(key).second) {
+      Note(Invalid(fmt::format("{}: {} is given twice: give it once", origin, key)));
+      return;
+    }
+    const Result<std::string> as_text = ParameterText(key, value);
+    if (as_text.ok()) {
+      Set(key, *as_text, origin);
+    } else {
+      Note(as_text.status());
+    }
+  }
+
+  Status AddFile(Disk& disk, const std::string& path) {
     STRATA_ASSIGN(const std::string text, ReadTextFile(disk, path, kParamsBytesMax));
     STRATA_ASSIGN(const nlohmann::json json, ParseJson(text, path));
     if (!json.is_object()) return JsonAt(json, path).Expected("an object of parameters");
-    std::set<std::string_view> seen;
     for (const auto& [name, value] : json.items()) {
-      const std::string_view key = FitKey(name);
-      if (value.is_null() || std::ranges::find(words, key, &KeyWord::key) != words.end()) continue;
-      if (!seen.insert(key).second) {
-        Note(Invalid(fmt::format("{}: {} is given twice: give it once", path, key)));
-        continue;
-      }
-      const Result<std::string> as_text =
-          ParameterText(key, JsonAt(value, fmt::format("{}: {}", path, name)));
-      if (as_text.ok()) {
-        Set(key, *as_text, path);
-      } else {
-        Note(as_text.status());
-      }
+      Add(name, JsonAt(value, fmt::format("{}: {}", path, name)), path);
     }
     return {};
   }
@@ -94,6 +100,8 @@ class Reading {
   }
 
   Settings settings_;
+  std::set<std::string_view> overridden_;
+  std::set<std::string, std::less<>> seen_;
   std::vector<std::string> errors_;
 };
 
@@ -103,11 +111,31 @@ Result<Settings> ReadFitSettings(Disk& disk, const std::string& params_file,
                                  std::span<const std::string> words) {
   STRATA_ASSIGN(const std::vector<KeyWord> given, SplitWords(words, FitKey));
   Reading reading;
-  const Status added = reading.AddFile(disk, params_file, given);
+  std::set<std::string_view> keys;
+  for (const KeyWord& word : given) keys.insert(word.key);
+  reading.SetOverridden(std::move(keys));
+  const Status added = reading.AddFile(disk, params_file);
   // People write this file: it is wrong rather than damaged.
   if (added.code() == StatusCode::kCorrupt) return Invalid(added.message());
   STRATA_TRY(added);
-  for (const KeyWord& word : given) reading.Set(word.key, word.value, "command line");
+  for (const KeyWord& word : given) reading.Set(word.key, word.value, kCommandLine);
+  return std::move(reading).Finish();
+}
+
+Result<Settings> ReadFitSettings(std::span<const OpenValue> parameters) {
+  Reading reading;
+  // What the command line gives comes first: it may be under another name than in the file.
+  std::set<std::string_view> keys;
+  for (const bool of_words : {true, false}) {
+    for (const OpenValue& given : parameters) {
+      if ((given.origin == kCommandLine) != of_words) continue;
+      STRATA_ASSIGN(const nlohmann::json json, ParseJson(given.json, given.origin));
+      reading.Add(given.key, JsonAt(json, fmt::format("{}: {}", given.origin, given.key)),
+                  given.origin);
+      if (of_words) keys.insert(FitKey(given.key));
+    }
+    reading.SetOverridden(keys);
+  }
   return std::move(reading).Finish();
 }
 

@@ -16,4 +16,7 @@ namespace strata {
 Result<Settings> ReadFitSettings(Disk& disk, const std::string& params_file,
                                  std::span<const std::string> words);
 
+// The same of the section [gbdt] of a job file, and what overrides it.
+Result<Settings> ReadFitSettings(std::span<const OpenValue> parameters);
+
 }  // namespace strata

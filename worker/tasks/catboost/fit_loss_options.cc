@@ -52,8 +52,10 @@ Status SetEvalMetric(const Settings& settings, FitParameters* p) {
   Result<MetricSpec> metric = ParseMetric(text, p->loss.type);
   if (!metric.ok()) return metric.status().Prefixed(origin);
   if (metric->kind == MetricKind::kAuc && settings.Text("test_set").empty()) {
-    return Invalid(fmt::format(
-        "{} = AUC has no effect without test_set, whose rows it is of: remove it", origin));
+    return Invalid(
+        fmt::format("{} = AUC has no effect without test_set (data.test of a job), whose rows it "
+                    "is of: remove it",
+                    origin));
   }
   p->eval_metric = *std::move(metric);
   return {};

@@ -19,7 +19,8 @@ struct FitOptions {
   PoolOptions learn;
   PoolOptions test;  // path empty: there is none
   std::string model_file;
-  int threads = 0;  // 0: one a core
+  std::string model_option = "model_file";  // the one that names it
+  int threads = 0;                          // 0: one a core
   DisplayOptions display;
   // What it reads, with the options that name it.
   std::vector<NamedFile> inputs;
@@ -30,5 +31,9 @@ struct FitOptions {
 // there yet, is missing, or has no effect. Errors of the disk as they come.
 Result<FitOptions> LoadFitOptions(Disk& disk, const std::string& params_file,
                                   std::span<const std::string> words, const std::string& task);
+
+// The parameters of training among the settings of FitSettingsTable. kInvalid: what does not fit
+// together; the origin and the key.
+Result<FitParameters> ReadFitParameters(const Settings& settings);
 
 }  // namespace strata

@@ -48,7 +48,8 @@ class FitTask {
   Result<TreeTaskResult> Run() {
     std::vector<NamedFile> inputs = o_.inputs;
     inputs.insert(inputs.end(), context_.files.begin(), context_.files.end());
-    const NamedFile output = {fmt::format("model_file = {}", o_.model_file), o_.model_file};
+    const NamedFile output = {fmt::format("{} = {}", o_.model_option, o_.model_file),
+                              o_.model_file};
     STRATA_TRY(CheckOutputFiles(context_.disk, {&output, 1}, inputs));
     MachineParameters machine;
     machine.num_threads = o_.threads;
@@ -66,6 +67,7 @@ class FitTask {
     STRATA_TRY(WriteOutput(context_.disk, o_.model_file, text));
     return TreeTaskResult{.task = "train",
                           .rows = learn_.rows(),
+                          .bad_rows = bad_rows_,
                           .features = model_.features(),
                           .rounds = model_.trees.size(),
                           .samples = learn_.rows() * rounds_,
@@ -85,6 +87,7 @@ class FitTask {
     STRATA_ASSIGN(const std::vector<float> class_weights, ClassWeights(p_, learn));
     STRATA_TRY(WeighRows(class_weights, &learn).Prefixed(o_.learn.path));
     STRATA_TRY(CheckFeaturesOfCtrs());
+    bad_rows_ = learn.bad_rows;
     SetBorders(p_, learn, *pool_, &model_);
     CategoryNumbers numbers;
     categories_ =
@@ -164,6 +167,7 @@ class FitTask {
   CategoryFeatures categories_;
   FitRows learn_;
   FitRows test_;
+  uint64_t bad_rows_ = 0;
   size_t rounds_ = 0;
 };
 
