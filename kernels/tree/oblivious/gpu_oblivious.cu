@@ -1,10 +1,9 @@
 #include "kernels/tree/oblivious/column_batch.cuh"
 #include "kernels/tree/oblivious/gpu_oblivious.h"
+#include "kernels/tree/oblivious/resident_rows.cuh"
 
 namespace strata::gpu_tree {
 namespace {
-
-constexpr uint32_t kWholeNumber = 16;  // a leaf's number has no such bit
 
 class OnGpu : public GpuOblivious {
  public:
@@ -44,11 +43,8 @@ class OnGpu : public GpuOblivious {
 
   Status Begin(const ObliviousGradients& gradients) override {
     const DeviceScope scope(device_);
-    view_.level = 0;
-    batches_used_ = 0;
-    STRATA_TRY(SetGradients(gradients));
-    return FromCuda(cudaMemsetAsync(leaves_.data(), 0, leaves_.size() * sizeof(uint16_t), stream_),
-                    "leaves of rows");
+    STRATA_TRY(StartTree(gradients.units.size(), gradients.has_unit_weights));
+    return SetGradients(gradients);
   }
 
   Status AddColumns(std::span<const GrowColumn> columns, bool are_fixed) override {
@@ -61,21 +57,11 @@ class OnGpu : public GpuOblivious {
 
   Status SetGradients(const ObliviousGradients& gradients) override {
     const DeviceScope scope(device_);
-    view_.outputs = static_cast<uint32_t>(gradients.units.size());
     view_.has_unit_weights = gradients.has_unit_weights;
-    constexpr char kWhat[] = "gradients of rows on the GPU";
-    const size_t sums = size_t{view_.outputs} << rule_.levels_max;
-    STRATA_TRY(gradients_.Reserve(gradients.rows.size(), kWhat));
-    STRATA_TRY(list_gradients_.Reserve(gradients.rows.size(), kWhat));
-    STRATA_TRY(units_.Reserve(view_.outputs, kWhat));
-    for (ResizedMemory<GradientSums>& totals : totals_) STRATA_TRY(totals.Reserve(sums, kWhat));
     STRATA_TRY(gradients_.memory().Set(gradients.rows, stream_));
     STRATA_TRY(units_.memory().Set(gradients.units, stream_));
-    view_.gradients = gradients_.data();
-    view_.list_gradients = list_gradients_.data();
-    view_.units = units_.data();
     for (size_t i = 0; i < batches_used_; ++i) batches_[i]->has_kept = false;
-    return Wait(kWhat);
+    return Wait("gradients of rows on the GPU");
   }
 
   // Batches whose histograms come from those of the level before are scored first, then those for
@@ -99,7 +85,8 @@ class OnGpu : public GpuOblivious {
     return {};
   }
 
-  Status Histograms(size_t column, std::vector<GradientSums>* histograms) override {
+  Status Histograms(size_t column, std::vector<GradientSums>* histograms,
+                    GradientUnits* units) override {
     const DeviceScope scope(device_);
     const ColumnBatch& batch = BatchOf(&column);
     batch.Show(&view_);
@@ -109,6 +96,7 @@ class OnGpu : public GpuOblivious {
     STRATA_TRY(gathered_.Reserve(histograms->size(), kWhat));
     GatherHistograms(view_, static_cast<uint32_t>(column), bins, gathered_.data(), stream_);
     STRATA_TRY(gathered_.memory().Get(*histograms, stream_));
+    STRATA_TRY(units_.memory().Get(std::span(units, 1), stream_));
     return Wait(kWhat);
   }
 
@@ -123,16 +111,61 @@ class OnGpu : public GpuOblivious {
     return Wait("a split of leaves");
   }
 
-  Status Leaves(std::optional<size_t> without, std::span<uint16_t> leaves) override {
+  Status EndTree(std::optional<size_t> without) override {
     const DeviceScope scope(device_);
-    // The list is not needed any more, and has room for them.
-    auto* const numbers = reinterpret_cast<uint16_t*>(list_.data());
-    const auto left_out = static_cast<uint32_t>(without.value_or(kWholeNumber));
-    LeafNumbers(view_, left_out, numbers, stream_);
-    STRATA_TRY(FromCuda(
-        cudaMemcpyAsync(leaves.data(), numbers, leaves.size_bytes(), cudaMemcpyDefault, stream_),
-        "leaves of rows"));
+    leaf_count_ = view_.leaf_count();
+    if (!without.has_value()) return {};
+    leaf_count_ /= 2;
+    DropSplit(view_, static_cast<uint32_t>(*without), stream_);
+    return FromCuda(cudaGetLastError(), "leaves of rows");
+  }
+
+  Status Leaves(std::span<uint16_t> leaves) override {
+    const DeviceScope scope(device_);
+    STRATA_TRY(leaves_.Get(leaves, stream_));
     return Wait("leaves of rows");
+  }
+
+  Status SetRows(const TrainedRows& rows) override {
+    const DeviceScope scope(device_);
+    has_unit_weights_ = rows.weight_unit.is_only_weight;
+    return rows_.Set(rows, stream_);
+  }
+
+  Status BeginFromRows() override {
+    const DeviceScope scope(device_);
+    STRATA_TRY(StartTree(1, has_unit_weights_));
+    return rows_.Round(gradients_.data(), units_.data(), stream_);
+  }
+
+  Result<double> SumSquares() override {
+    const DeviceScope scope(device_);
+    return rows_.SumSquares(stream_);
+  }
+  Result<double> SumLosses() override {
+    const DeviceScope scope(device_);
+    return rows_.SumLosses(stream_);
+  }
+  Result<std::vector<double>> SumLeafWeights() override {
+    const DeviceScope scope(device_);
+    return rows_.SumWeights(leaves_.data(), leaf_count_, stream_);
+  }
+  Result<LeafSums> SumLeaves() override {
+    const DeviceScope scope(device_);
+    return rows_.SumLeaves(leaves_.data(), leaf_count_, stream_);
+  }
+  Status TryStep(std::span<const double> step) override {
+    const DeviceScope scope(device_);
+    return rows_.Try(leaves_.data(), step, stream_);
+  }
+  Result<double> SumTriedLosses() override {
+    const DeviceScope scope(device_);
+    return rows_.SumTriedLosses(stream_);
+  }
+  void KeepStep() override { rows_.Keep(); }
+  Status AddValues(std::span<const double> values) override {
+    const DeviceScope scope(device_);
+    return rows_.Add(leaves_.data(), values, stream_);
   }
 
  private:
@@ -143,6 +176,25 @@ class OnGpu : public GpuOblivious {
     size_t batch = 0;
     while (*column >= batches_[batch]->columns()) *column -= batches_[batch++]->columns();
     return *batches_[batch];
+  }
+
+  Status StartTree(size_t outputs, bool has_unit_weights) {
+    view_.level = 0;
+    view_.outputs = static_cast<uint32_t>(outputs);
+    view_.has_unit_weights = has_unit_weights;
+    batches_used_ = 0;
+    constexpr char kWhat[] = "gradients of rows on the GPU";
+    STRATA_TRY(gradients_.Reserve(outputs * view_.rows, kWhat));
+    STRATA_TRY(list_gradients_.Reserve(outputs * view_.rows, kWhat));
+    STRATA_TRY(units_.Reserve(outputs, kWhat));
+    for (ResizedMemory<GradientSums>& totals : totals_) {
+      STRATA_TRY(totals.Reserve(outputs << rule_.levels_max, kWhat));
+    }
+    view_.gradients = gradients_.data();
+    view_.list_gradients = list_gradients_.data();
+    view_.units = units_.data();
+    return FromCuda(cudaMemsetAsync(leaves_.data(), 0, leaves_.size() * sizeof(uint16_t), stream_),
+                    "leaves of rows");
   }
 
   Status ScoreBatches(bool builds_all) {
@@ -186,6 +238,9 @@ class OnGpu : public GpuOblivious {
   ResizedMemory<GradientSums> gathered_;
   std::vector<std::unique_ptr<ColumnBatch>> batches_;  // the first batches_used_ are this tree's
   size_t batches_used_ = 0;
+  size_t leaf_count_ = 1;          // of a complete tree
+  bool has_unit_weights_ = false;  // of rows that stay
+  ResidentRows rows_;
 };
 
 }  // namespace

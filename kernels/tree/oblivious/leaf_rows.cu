@@ -230,12 +230,12 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    Numbers(const __grid_constant__ ObliviousView view, uint32_t without, uint16_t* numbers) {
+    DropBit(const __grid_constant__ ObliviousView view, uint32_t bit) {
   for (uint64_t row = blockIdx.x * uint64_t{kThreads} + threadIdx.x; row < view.rows;
        row += uint64_t{gridDim.x} * kThreads) {
     const uint32_t leaf = view.leaves[row];
-    const uint32_t below = leaf & ((1U << without) - 1);
-    numbers[row] = static_cast<uint16_t>(below | leaf >> (without + 1) << without);
+    const uint32_t below = leaf & ((1U << bit) - 1);
+    view.leaves[row] = static_cast<uint16_t>(below | leaf >> (bit + 1) << bit);
   }
 }
 
@@ -281,9 +281,8 @@ void InterleaveColumns(const DeviceColumn* columns, uint32_t count, uint64_t row
                                                                reinterpret_cast<uint4*>(bins));
 }
 
-void LeafNumbers(const ObliviousView& view, uint32_t without, uint16_t* numbers,
-                 cudaStream_t stream) {
-  Numbers<<<GridFor(view.rows, kThreads), kThreads, 0, stream>>>(view, without, numbers);
+void DropSplit(const ObliviousView& view, uint32_t split, cudaStream_t stream) {
+  DropBit<<<GridFor(view.rows, kThreads), kThreads, 0, stream>>>(view, split);
 }
 
 }  // namespace strata::gpu_tree

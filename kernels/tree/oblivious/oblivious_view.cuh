@@ -110,8 +110,7 @@ void InterleaveColumns(const DeviceColumn* columns, uint32_t count, uint64_t row
 // Writes the histograms of a column of all leaves, of one output, one after another.
 void GatherHistograms(const ObliviousView& view, uint32_t column, uint32_t bins,
                       GradientSums* histograms, cudaStream_t stream);
-// The leaf of each row; without the bit of a split, unless that is 16.
-void LeafNumbers(const ObliviousView& view, uint32_t without, uint16_t* numbers,
-                 cudaStream_t stream);
+// Takes the bit of a split out of the numbers of leaves.
+void DropSplit(const ObliviousView& view, uint32_t split, cudaStream_t stream);
 
 }  // namespace strata::gpu_tree

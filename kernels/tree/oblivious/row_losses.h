@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <variant>
 
 #include "kernels/core/math.h"
 #include "strata/host_device.h"
@@ -115,5 +116,8 @@ struct ExpectileLoss {
     return {slope * error, -slope};
   }
 };
+
+using ObliviousLoss = std::variant<RmseLoss, EntropyLoss, QuantileLoss, MapeLoss, PoissonLoss,
+                                   TweedieLoss, HuberLoss, ExpectileLoss>;
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -11,6 +12,9 @@
 #include "worker/gbdt/catboost/train/auto_learning_rate.h"
 #include "worker/gbdt/catboost/train/fit_metric.h"
 #include "worker/gbdt/catboost/train/fit_statistics.h"
+#include "worker/gbdt/catboost/train/gpu_rows.h"
+#include "worker/gbdt/catboost/train/grow/gpu_grower.h"
+#include "worker/gbdt/catboost/train/leaf_steps.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
 #include "worker/gbdt/catboost/train/model_info.h"
 #include "worker/gbdt/catboost/train/model_shrinkage.h"
@@ -100,13 +104,38 @@ class Fit {
     }
     DescribeModel(p_.loss, learn_.classes, &model_);
     model_.bias.assign(model_.outputs, start);
+    if (test_ != nullptr) test_raw_.assign(test_->rows() * model_.outputs, start);
+    if (search_.gpu() != nullptr && statistics_.folds() == 1 && GpuRows::MayStay(p_)) {
+      STRATA_ASSIGN(gpu_rows_,
+                    GpuRows::Make(p_, l2_, learn_, start, pool_, search_.gpu()->device()));
+      return {};
+    }
     learn_raw_.assign(learn_.rows() * model_.outputs, start);
     fold_raws_.assign(statistics_.averaging_fold(), learn_raw_);
-    if (test_ != nullptr) test_raw_.assign(test_->rows() * model_.outputs, start);
     return {};
   }
 
+  Status AddTreeOnGpu() {
+    STRATA_ASSIGN(const ObliviousTree grown, search_.Grow(statistics_.DrawFold(), {}));
+    CatBoostTree& tree = model_.trees.emplace_back();
+    tree.splits = grown.splits;
+    STRATA_ASSIGN(tree.values, StepLeaves(p_, leaf_iterations_, grown.directions,
+                                          grown.leaf_count(), *gpu_rows_));
+    for (double& value : tree.values) value *= learning_rate_;
+    STRATA_ASSIGN(tree.weights, gpu_rows_->LeafWeights());
+    STRATA_TRY(gpu_rows_->AddValues(tree.values));
+    statistics_.EndTree();
+    MoveTestRows(tree);
+    return {};
+  }
+
+  void MoveTestRows(const CatBoostTree& tree) {
+    if (test_ == nullptr) return;
+    AddLeafValues(tree.values, statistics_.TestLeaves(tree.splits), pool_, test_raw_);
+  }
+
   Status AddTree() {
+    if (gpu_rows_ != nullptr) return AddTreeOnGpu();
     const size_t fold = statistics_.DrawFold();
     ShrinkRaw(shrinkage_->Next());
     STRATA_ASSIGN(ObliviousTree grown, search_.Grow(fold, RawOf(fold)));
@@ -114,19 +143,17 @@ class Fit {
     const bool moves = statistics_.folds() > 1 && statistics_.HasStatistic(grown.splits);
     for (size_t other = 0; other < fold_raws_.size(); ++other) {
       if (moves) grown.leaves = statistics_.Leaves(other, grown.splits);
-      const std::vector<double> values = EstimateLeaves(grown, fold_raws_[other]);
+      STRATA_ASSIGN(const std::vector<double> values, EstimateLeaves(grown, fold_raws_[other]));
       AddLeafValues(values, grown.leaves, pool_, fold_raws_[other]);
     }
     if (moves) grown.leaves = statistics_.Leaves(statistics_.averaging_fold(), grown.splits);
     CatBoostTree& tree = model_.trees.emplace_back();
     tree.splits = grown.splits;
-    tree.values = EstimateLeaves(grown, learn_raw_);
+    STRATA_ASSIGN(tree.values, EstimateLeaves(grown, learn_raw_));
     tree.weights = LeafWeights(learn_, grown, pool_);
     AddLeafValues(tree.values, grown.leaves, pool_, learn_raw_);
     statistics_.EndTree();
-    if (test_ != nullptr) {
-      AddLeafValues(tree.values, statistics_.TestLeaves(tree.splits), pool_, test_raw_);
-    }
+    MoveTestRows(tree);
     return {};
   }
 
@@ -143,8 +170,10 @@ class Fit {
     return fold < fold_raws_.size() ? fold_raws_[fold] : learn_raw_;
   }
 
-  std::vector<double> EstimateLeaves(const ObliviousTree& tree, const std::vector<double>& raw) {
-    std::vector<double> values = LeafValues(p_, leaf_iterations_, l2_, learn_, tree, raw, pool_);
+  Result<std::vector<double>> EstimateLeaves(const ObliviousTree& tree,
+                                             const std::vector<double>& raw) {
+    STRATA_ASSIGN(std::vector<double> values,
+                  LeafValues(p_, leaf_iterations_, l2_, learn_, tree, raw, pool_));
     for (double& value : values) value *= learning_rate_;
     return values;
   }
@@ -154,12 +183,19 @@ class Fit {
     return metric.AsLoss(losses.test.front()) < metric.AsLoss(others.test.front());
   }
 
-  Result<FitLosses> Measure() const {
+  Result<double> MeasureLearn(const MetricSpec& metric) {
+    if (gpu_rows_ != nullptr) return gpu_rows_->MeanLoss();
+    return MeasureMetric(metric, learn_, learn_raw_, pool_);
+  }
+
+  Result<FitLosses> Measure() {
     FitLosses losses;
     bool is_finite = true;
     for (const MetricSpec& metric : metrics_) {
       std::optional<double>& learn = losses.learn.emplace_back();
-      if (metric.kind != MetricKind::kAuc) learn = MeasureMetric(metric, learn_, learn_raw_, pool_);
+      if (metric.kind != MetricKind::kAuc) {
+        STRATA_ASSIGN(learn, MeasureLearn(metric));
+      }
       is_finite = is_finite && std::isfinite(learn.value_or(0));
       if (test_ == nullptr) continue;
       losses.test.push_back(MeasureMetric(metric, *test_, test_raw_, pool_));
@@ -185,6 +221,7 @@ class Fit {
   const double learning_rate_;
   FitStatistics statistics_;
   TreeSearch search_;
+  std::unique_ptr<GpuRows> gpu_rows_;  // where the rows to learn from stay on a GPU
   std::optional<OverfittingDetector> detector_;
   std::optional<ModelShrinkage> shrinkage_;
   std::vector<std::vector<double>> fold_raws_;  // of the learning folds, where they are others

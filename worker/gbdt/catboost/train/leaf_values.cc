@@ -9,7 +9,7 @@
 #include "worker/gbdt/catboost/train/class_steps.h"
 #include "worker/gbdt/catboost/train/exact_leaves.h"
 #include "worker/gbdt/catboost/train/fit_losses.h"
-#include "worker/gbdt/catboost/train/monotone_leaves.h"
+#include "worker/gbdt/catboost/train/leaf_steps.h"
 #include "worker/gbdt/catboost/train/row_sums.h"
 
 namespace strata {
@@ -34,87 +34,58 @@ void DeriveOutput(const LossSpec& loss, bool has_second, const FitRows& rows,
   });
 }
 
-// The iterations of one tree.
-class LeafSteps {
+// Of the rows of FitRows, on the CPU.
+class HostRows : public TriedRows {
  public:
-  LeafSteps(const FitParameters& parameters, double l2, const FitRows& rows,
-            const ObliviousTree& tree, std::span<const double> raw, WorkPool& pool)
+  HostRows(const FitParameters& parameters, double l2, const FitRows& rows,
+           const ObliviousTree& tree, std::span<const double> raw, WorkPool& pool)
       : p_(parameters),
         l2_(l2),
         rows_(rows),
         tree_(tree),
         pool_(pool),
-        raw_(raw.begin(), raw.end()),
-        values_(tree.leaf_count() * (raw.size() / rows.rows())) {}
+        raw_(raw.begin(), raw.end()) {}
 
-  std::vector<double> Run(size_t iterations) && {
-    const bool checked = p_.backtracking && iterations > 1;
-    if (checked) loss_ = MeanLoss(p_.loss, rows_, raw_, pool_);
-    for (size_t used = 0; used < iterations; ++used) {
-      const std::vector<double> step = Step();
-      double scale = 1;
-      while (checked && !Improves(step, scale) && ++used < iterations) scale /= 2;
-      if (used == iterations) break;
-      for (size_t i = 0; i < step.size(); ++i) values_[i] += scale * step[i];
-      if (used + 1 < iterations) Move(step, scale, &raw_);
+  Result<LeafStep> Step() override {
+    if (IsMultiClass(p_.loss.type)) {
+      return LeafStep{.values = ClassSteps(p_, l2_, rows_, tree_, raw_, pool_), .weights = {}};
     }
-    return std::move(values_);
-  }
-
- private:
-  std::vector<double> Step() {
-    if (IsMultiClass(p_.loss.type)) return ClassSteps(p_, l2_, rows_, tree_, raw_, pool_);
     gradients_.resize(raw_.size());
     weights_.resize(raw_.size());
     DeriveOutput(p_.loss, p_.leaf_method == LeafMethod::kNewton, rows_, raw_, pool_, gradients_,
                  weights_);
-    std::vector<double> step = SumByLeaf<double>(gradients_, tree_.leaves, values_.size(), pool_);
-    std::vector<double> weights = SumByLeaf<double>(weights_, tree_.leaves, values_.size(), pool_);
-    for (size_t leaf = 0; leaf < step.size(); ++leaf) {
-      weights[leaf] += l2_;
-      step[leaf] = weights[leaf] > 0 ? step[leaf] / weights[leaf] : 0;
-    }
-    if (!tree_.directions.empty()) BindStep(weights, &step);
-    return step;
+    const auto sums = [this](const std::vector<double>& numbers) {
+      return SumByLeaf<double>(numbers, tree_.leaves, tree_.leaf_count(), pool_);
+    };
+    return StepOf(sums(gradients_), sums(weights_), l2_);
   }
-
-  // Moves where the step leads to values that do not fall along directed splits.
-  void BindStep(std::span<const double> weights, std::vector<double>* step) const {
-    std::vector<double> values = values_;
-    for (size_t leaf = 0; leaf < values.size(); ++leaf) values[leaf] += (*step)[leaf];
-    MonotoneLeaves(tree_.directions).Project(weights, values);
-    for (size_t leaf = 0; leaf < values.size(); ++leaf)
-      (*step)[leaf] = values[leaf] - values_[leaf];
+  Result<double> MeanLoss() override { return strata::MeanLoss(p_.loss, rows_, raw_, pool_); }
+  Status Try(std::span<const double> step) override {
+    tried_ = raw_;
+    AddLeafValues(step, tree_.leaves, pool_, tried_);
+    return {};
   }
+  Result<double> TriedLoss() override { return strata::MeanLoss(p_.loss, rows_, tried_, pool_); }
+  void Keep() override { std::swap(raw_, tried_); }
 
-  void Move(std::vector<double> step, double scale, std::vector<double>* raw) const {
-    for (double& value : step) value *= scale;
-    *raw = raw_;
-    AddLeafValues(step, tree_.leaves, pool_, *raw);
-  }
-
-  bool Improves(const std::vector<double>& step, double scale) {
-    Move(step, scale, &moved_);
-    const double loss = MeanLoss(p_.loss, rows_, moved_, pool_);
-    if (!(loss < loss_)) return false;
-    loss_ = loss;
-    return true;
-  }
-
+ private:
   const FitParameters& p_;
   const double l2_;
   const FitRows& rows_;
   const ObliviousTree& tree_;
   WorkPool& pool_;
   std::vector<double> raw_;
-  std::vector<double> moved_;
+  std::vector<double> tried_;
   std::vector<double> gradients_;  // of rows, times their weights
   std::vector<double> weights_;
-  std::vector<double> values_;
-  double loss_ = 0;
 };
 
 }  // namespace
+
+double LossOfSum(const LossSpec& loss, double sum, const FitRows& rows) {
+  const double mean = sum / rows.weight_sum;
+  return loss.type == FitLoss::kRmse ? std::sqrt(mean) : mean;
+}
 
 double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const double> raw,
                 WorkPool& pool) {
@@ -128,8 +99,7 @@ double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const doubl
       });
     });
   });
-  const double mean = sum / rows.weight_sum;
-  return loss.type == FitLoss::kRmse ? std::sqrt(mean) : mean;
+  return LossOfSum(loss, sum, rows);
 }
 
 void DeriveRows(const FitParameters& parameters, const FitRows& rows, std::span<const double> raw,
@@ -161,13 +131,15 @@ std::vector<double> LeafWeights(const FitRows& rows, const ObliviousTree& tree, 
   return SumByLeaf<float>(rows.weights, tree.leaves, tree.leaf_count(), pool);
 }
 
-std::vector<double> LeafValues(const FitParameters& parameters, size_t iterations, double l2,
-                               const FitRows& rows, const ObliviousTree& tree,
-                               std::span<const double> raw, WorkPool& pool) {
+Result<std::vector<double>> LeafValues(const FitParameters& parameters, size_t iterations,
+                                       double l2, const FitRows& rows, const ObliviousTree& tree,
+                                       std::span<const double> raw, WorkPool& pool) {
   if (parameters.leaf_method == LeafMethod::kExact) {
     return ExactValues(parameters.loss, rows, tree, raw, pool);
   }
-  return LeafSteps(parameters, l2, rows, tree, raw, pool).Run(iterations);
+  HostRows tried(parameters, l2, rows, tree, raw, pool);
+  const size_t outputs = raw.size() / rows.rows();
+  return StepLeaves(parameters, iterations, tree.directions, tree.leaf_count() * outputs, tried);
 }
 
 }  // namespace strata

@@ -7,11 +7,16 @@
 #include <vector>
 
 #include "base/thread/work_pool.h"
+#include "strata/status.h"
 #include "worker/gbdt/catboost/train/fit_parameters.h"
 #include "worker/gbdt/catboost/train/fit_rows.h"
 #include "worker/gbdt/catboost/train/oblivious_tree.h"
 
 namespace strata {
+
+// The weighted mean of the rows' losses, or for RMSE its root, from the sum of losses times
+// weights.
+double LossOfSum(const LossSpec& loss, double sum, const FitRows& rows);
 
 // The weighted mean of the rows' losses, or for RMSE its root; not finite where a row's is not.
 double MeanLoss(const LossSpec& loss, const FitRows& rows, std::span<const double> raw,
@@ -31,11 +36,9 @@ void AddLeafValues(std::span<const double> values, std::span<const uint16_t> lea
 std::vector<double> LeafWeights(const FitRows& rows, const ObliviousTree& tree, WorkPool& pool);
 
 // Of each leaf and output (leaf * outputs + output) the step from the rows' raw values, before the
-// learning rate. It is made of so many iterations of Gradient or Newton. Their steps are halved
-// until the loss falls where there are several and the parameters say so. A halving uses up an
-// iteration. `l2` is added to the weights. Exact is one step.
-std::vector<double> LeafValues(const FitParameters& parameters, size_t iterations, double l2,
-                               const FitRows& rows, const ObliviousTree& tree,
-                               std::span<const double> raw, WorkPool& pool);
+// learning rate, as StepLeaves makes it. `l2` is added to the weights. Exact is one step.
+Result<std::vector<double>> LeafValues(const FitParameters& parameters, size_t iterations,
+                                       double l2, const FitRows& rows, const ObliviousTree& tree,
+                                       std::span<const double> raw, WorkPool& pool);
 
 }  // namespace strata

@@ -8,7 +8,6 @@
 #include "kernels/core/initializer.h"
 #include "kernels/core/math.h"
 #include "kernels/tree/gradient/fixed_point.h"
-#include "worker/gbdt/catboost/train/row_sums.h"
 
 namespace strata {
 namespace {
@@ -55,13 +54,9 @@ Candidate BestPlace(std::span<const double> scores, uint64_t noise_seed, double 
 
 }  // namespace
 
-double NoiseDeviation(double strength, std::span<const double> gradients, size_t rows,
-                      double model_length, WorkPool& pool) {
-  if (strength == 0) return 0;
-  const double sum =
-      SumRows(gradients.size(), pool, [&](size_t i) { return gradients[i] * gradients[i]; });
+double NoiseDeviation(double strength, double squares, size_t rows, double model_length) {
   const auto count = static_cast<double>(rows);
-  return strength * std::sqrt(sum / count) * math::Sigmoid(math::Log(count) - model_length);
+  return strength * std::sqrt(squares / count) * math::Sigmoid(math::Log(count) - model_length);
 }
 
 std::optional<ChosenSplit> SplitChoice::Choose(const TreeLevel& level, const LevelScores& scores,

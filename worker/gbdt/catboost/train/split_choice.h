@@ -24,11 +24,11 @@ struct ColumnRule {
   std::optional<size_t> drawn_with = {};
 };
 
-// The standard deviation of the noise of a tree's scores: strength * sqrt(sum of g^2 / rows) * m /
-// (1 + m) with ln m = ln(rows) - model_length. The gradients, of all outputs, are those of all
-// rows, times their weights. `model_length` is the learning rate times the trees before this one.
-double NoiseDeviation(double strength, std::span<const double> gradients, size_t rows,
-                      double model_length, WorkPool& pool);
+// The standard deviation of the noise of a tree's scores: strength * sqrt(squares / rows) * m / (1
+// + m) with ln m = ln(rows) - model_length. `squares` is the sum of g^2 over all rows and outputs,
+// where g is a gradient times the row's weight. `model_length` is the learning rate times the trees
+// before this one.
+double NoiseDeviation(double strength, double squares, size_t rows, double model_length);
 
 // A level of a tree; random numbers depend on both, besides the seed.
 struct TreeLevel {

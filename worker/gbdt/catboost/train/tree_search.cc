@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "worker/gbdt/catboost/train/grow/gpu_grower.h"
 #include "worker/gbdt/catboost/train/leaf_values.h"
+#include "worker/gbdt/catboost/train/row_sums.h"
 
 namespace strata {
 
@@ -36,15 +38,14 @@ Status TreeSearch::Begin() {
 }
 
 Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw) {
-  gradients_.resize(raw.size());
-  DeriveRows(p_, learn_, raw, pool_, gradients_, weights_);
   const size_t trees = model_.trees.size();
   TreeLevel level;
   level.tree = trees;
-  level.deviation = NoiseDeviation(p_.random_strength, gradients_, learn_.rows(),
-                                   learning_rate_ * static_cast<double>(trees), pool_);
-  STRATA_ASSIGN(const SplitRows rows, SampleRows(0));
-  STRATA_TRY(grower_->Begin(rows.gradients, rows.weights));
+  STRATA_ASSIGN(const double squares, raw.empty() ? BeginOnGpu() : Begin(raw));
+  if (p_.random_strength != 0) {
+    level.deviation = NoiseDeviation(p_.random_strength, squares, learn_.rows(),
+                                     learning_rate_ * static_cast<double>(trees));
+  }
   STRATA_TRY(grower_->AddFixedColumns(columns_.columns));
   TreeCtrs ctrs = statistics_.StartTree(fold, columns_.columns.size());
   for (; grower_->levels() < p_.depth; ++level.level) {
@@ -66,6 +67,21 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
     if (!goes_on) break;
   }
   return Finish(&ctrs);
+}
+
+Result<double> TreeSearch::Begin(std::span<const double> raw) {
+  gradients_.resize(raw.size());
+  DeriveRows(p_, learn_, raw, pool_, gradients_, weights_);
+  STRATA_ASSIGN(const SplitRows rows, SampleRows(0));
+  STRATA_TRY(grower_->Begin(rows.gradients, rows.weights));
+  if (p_.random_strength == 0) return 0.0;
+  return SumRows(gradients_.size(), pool_, [&](size_t i) { return gradients_[i] * gradients_[i]; });
+}
+
+Result<double> TreeSearch::BeginOnGpu() {
+  STRATA_TRY(grower_->gpu()->BeginFromRows());
+  if (p_.random_strength == 0) return 0.0;
+  return grower_->gpu()->device().SumSquares();
 }
 
 Result<ObliviousTree> TreeSearch::Finish(TreeCtrs* ctrs) {

@@ -38,8 +38,11 @@ class TreeSearch {
   // Reads the rules of features and opens the device, before the first tree. kInvalid: rules name
   // a feature that is not there; kNotFound, kRefused: as TreeGrower says.
   Status Begin();
+  // Of a GPU, what grows trees there; null: the CPU does.
+  GpuGrower* gpu() { return grower_->gpu(); }
   // The next tree, by the statistics of a fold and the rows' raw values there (output * rows +
-  // row). kInvalid: a sample without rows. A GPU may fail, too, and `check` may say no.
+  // row); of none by those that stay on the GPU. kInvalid: a sample without rows. A GPU may fail,
+  // too, and `check` may say no.
   Result<ObliviousTree> Grow(size_t fold, std::span<const double> raw);
 
  private:
@@ -49,6 +52,9 @@ class TreeSearch {
     std::span<const double> weights;
   };
 
+  // Begin a tree; return the sum of the gradients' squares, where the noise of scores takes it.
+  Result<double> Begin(std::span<const double> raw);
+  Result<double> BeginOnGpu();
   Result<SplitRows> SampleRows(size_t level);
   // The columns of features come first, then those of the tree's statistics.
   bool IsFixed(size_t column) const { return column < columns_.columns.size(); }

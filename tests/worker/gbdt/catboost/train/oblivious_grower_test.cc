@@ -168,7 +168,7 @@ TEST(LeafValues, NewtonFindsTheMinimum) {
   for (size_t row = 0; row < 200; ++row) {
     tree.leaves.push_back(static_cast<uint16_t>(LeafOf(made, tree.splits, row)));
   }
-  const std::vector<double> values = LeafValues(p, 60, 0, made.rows, tree, made.raw, *pool);
+  const std::vector<double> values = *LeafValues(p, 60, 0, made.rows, tree, made.raw, *pool);
   const std::vector<double> weights = LeafWeights(made.rows, tree, *pool);
   std::vector<double> slopes(4);
   std::vector<double> sums(4);

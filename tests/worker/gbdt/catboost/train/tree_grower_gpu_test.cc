@@ -117,27 +117,56 @@ TEST_F(TreesOnGpu, MayBeDeep) {
   ExpectTheSameTrees(rows, {.l2 = 1}, {.depth = 10, .then = &others});
 }
 
-std::string ModelOf(const TrainingCase& training, const std::string& device) {
+struct Trained {
+  std::string model;
+  std::vector<std::vector<double>> rounds;  // what was measured
+};
+
+Trained TrainOn(const std::string& device, const TrainingCase& training,
+                std::vector<std::string> more = {}) {
   SimDisk disk;
   WriteTraining(disk, training);
-  std::vector<std::string> more = {"device=" + device};
+  more.push_back("device=" + device);
   if (!training.test.empty()) more.push_back("test_set=test.tsv");
-  const Result<TreeTaskResult> trained = TrainFromFiles(disk, more);
-  EXPECT_TRUE(trained.ok()) << trained.status().ToString();
+  Trained trained;
+  const Result<TreeTaskResult> result = TrainFromFiles(disk, more, &trained.rounds);
+  EXPECT_TRUE(result.ok()) << result.status().ToString();
   const Result<std::string> text = ReadFile(disk, "model.json", 1 << 24);
-  return text.ok() ? *text : text.status().ToString();
+  trained.model = text.ok() ? *text : text.status().ToString();
+  return trained;
+}
+
+void ExpectTheSameTraining(const TrainingCase& training, const std::vector<std::string>& more) {
+  const Trained gpu = TrainOn("cuda", training, more);
+  const Trained cpu = TrainOn("cpu", training, more);
+  EXPECT_EQ(gpu.model, cpu.model);
+  EXPECT_EQ(gpu.rounds, cpu.rounds);
 }
 
 class TrainingOnGpu : public testing::TestWithParam<std::string> {};
 
 TEST_P(TrainingOnGpu, MakesTheModelOfTheCpu) {
   if (GpuLeaves::Devices() == 0) GTEST_SKIP() << "needs a GPU";
-  const TrainingCase training = GoldenTraining(GetParam());
-  EXPECT_EQ(ModelOf(training, "cuda"), ModelOf(training, "cpu"));
+  ExpectTheSameTraining(GoldenTraining(GetParam()), {});
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TrainingOnGpu, testing::ValuesIn(GoldenTrainings()),
                          [](const auto& test) { return test.param; });
+
+// Rows that are not sampled stay on the GPU, with noise in the scores, too.
+TEST_F(TreesOnGpu, MayHaveTheirRowsThere) {
+  for (const char* name : {"average", "huber", "cross_entropy", "poisson", "tweedie"}) {
+    TrainingCase training = GoldenTraining(name);
+    nlohmann::json& params = training.json["params"];
+    params["random_strength"] = 1;
+    params["bootstrap_type"] = "No";
+    for (const char* method : {"Newton", "Gradient"}) {
+      SCOPED_TRACE(fmt::format("{}, {}", name, method));
+      ExpectTheSameTraining(training, {fmt::format("leaf_estimation_method={}", method),
+                                       "leaf_estimation_iterations=4"});
+    }
+  }
+}
 
 }  // namespace
 }  // namespace strata

@@ -44,35 +44,31 @@ NumberSizes FindSizes(std::span<const double> numbers, WorkPool& pool) {
   return all;
 }
 
-// What one unit is worth; 1 / unit is finite.
-double FixedUnit(double largest) { return std::max(UnitFor(largest, kLevels32), 0x1p-1000); }
-
-int32_t ToFixed(double number, double units_per_one) {
-  return RoundToUnits(std::abs(number) < kInfinity ? number : 0, units_per_one, 0.5);
-}
-
 }  // namespace
+
+WeightUnit FindWeightUnit(std::span<const double> weights, WorkPool& pool) {
+  const NumberSizes sizes = FindSizes(weights, pool);
+  if (sizes.least >= sizes.largest && sizes.largest > 0x1p-1000) return {sizes.largest, true};
+  return {Row32Unit(sizes.largest), false};
+}
 
 void FixedRows::Round(std::span<const double> gradients, std::span<const double> weights,
                       WorkPool& pool) {
   rows_ = weights.size();
   fixed_.resize(gradients.size());
   units_.resize(gradients.size() / rows_);
-  const NumberSizes weight_sizes = FindSizes(weights, pool);
-  has_unit_weights_ =
-      weight_sizes.least >= weight_sizes.largest && weight_sizes.largest > 0x1p-1000;
-  const double weight_unit =
-      has_unit_weights_ ? weight_sizes.largest : FixedUnit(weight_sizes.largest);
+  const WeightUnit weight_unit = FindWeightUnit(weights, pool);
+  has_unit_weights_ = weight_unit.is_only_weight;
   for (size_t output = 0; output < units_.size(); ++output) {
     const std::span<const double> of_output = gradients.subspan(output * rows_, rows_);
-    units_[output] = {.gradient = FixedUnit(FindSizes(of_output, pool).largest),
-                      .hessian = weight_unit};
+    units_[output] = {.gradient = Row32Unit(FindSizes(of_output, pool).largest),
+                      .hessian = weight_unit.unit};
     const double gradients_per_one = 1 / units_[output].gradient;
     Row32* const fixed = fixed_.data() + output * rows_;
     pool.RunPieces(rows_, FitPiece(rows_), [&](size_t begin, size_t end) {
       for (size_t row = begin; row < end; ++row) {
-        fixed[row] = {.gradient = ToFixed(of_output[row], gradients_per_one),
-                      .hessian = ToFixed(weights[row], 1 / weight_unit)};
+        fixed[row] = {.gradient = ToRow32(of_output[row], gradients_per_one),
+                      .hessian = ToRow32(weights[row], 1 / weight_unit.unit)};
       }
     });
   }

@@ -9,8 +9,12 @@
 #include "base/large_array.h"
 #include "base/thread/work_pool.h"
 #include "kernels/tree/gradient/fixed_point.h"
+#include "kernels/tree/oblivious/row_rounding.h"
 
 namespace strata {
+
+// Weights that are all 0 or the same are 0 and 1 units.
+WeightUnit FindWeightUnit(std::span<const double> weights, WorkPool& pool);
 
 class FixedRows {
  public:

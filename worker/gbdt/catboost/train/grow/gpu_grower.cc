@@ -7,10 +7,20 @@
 namespace strata {
 
 Status GpuGrower::Begin(std::span<const double> gradients, std::span<const double> weights) {
+  StartTree(false);
+  return gpu_->Begin(Round(gradients, weights));
+}
+
+Status GpuGrower::BeginFromRows() {
+  StartTree(true);
+  return gpu_->BeginFromRows();
+}
+
+void GpuGrower::StartTree(bool is_resident) {
+  is_resident_ = is_resident;
   columns_.clear();
   splits_.clear();
   redundant_.reset();
-  return gpu_->Begin(Round(gradients, weights));
 }
 
 ObliviousGradients GpuGrower::Round(std::span<const double> gradients,
@@ -41,13 +51,14 @@ Status GpuGrower::ScoreMonotone() {
   std::vector<int8_t> directions;
   for (const GrowSplit& split : splits_) directions.push_back(columns_[split.column].direction);
   std::vector<GradientSums> histograms;
+  GradientUnits units;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const GrowColumn& column = columns_[c];
     if (!MonotoneScores::AreNeeded(directions, column)) continue;
-    STRATA_TRY(gpu_->Histograms(c, &histograms));
+    STRATA_TRY(gpu_->Histograms(c, &histograms, &units));
     MonotoneScores scores(directions, column);
     for (size_t leaf = 0; leaf < size_t{1} << levels(); ++leaf) {
-      scores.Set(leaf, histograms.data() + leaf * (column.splits + 1), rows_.units(0));
+      scores.Set(leaf, histograms.data() + leaf * (column.splits + 1), units);
     }
     scores.Finish(rule_.is_cosine, rule_.l2, scores_[c]);
   }
@@ -64,8 +75,11 @@ Result<bool> GpuGrower::Split(const GrowSplit& split) {
 }
 
 Result<GrownObliviousTree> GpuGrower::Take() {
-  GrownObliviousTree tree = {std::exchange(splits_, {}), std::vector<uint16_t>(row_count_)};
-  STRATA_TRY(gpu_->Leaves(redundant_, tree.leaves));
+  STRATA_TRY(gpu_->EndTree(redundant_));
+  GrownObliviousTree tree = {std::exchange(splits_, {}), {}};
+  if (is_resident_) return tree;
+  tree.leaves.resize(row_count_);
+  STRATA_TRY(gpu_->Leaves(tree.leaves));
   return tree;
 }
 

@@ -27,8 +27,16 @@ class GpuGrower : public TreeGrower {
   Result<bool> Split(const GrowSplit& split) override;
   size_t levels() const override { return splits_.size(); }
   Result<GrownObliviousTree> Take() override;
+  GpuGrower* gpu() override { return this; }
+
+  // Where rows may stay between trees.
+  GpuOblivious& device() { return *gpu_; }
+  // Like Begin, by the raw values of rows that stay. Such a tree's leaves stay, too: Take leaves
+  // them out.
+  Status BeginFromRows();
 
  private:
+  void StartTree(bool is_resident);
   Status Add(std::span<const GrowColumn> columns, bool are_fixed);
   ObliviousGradients Round(std::span<const double> gradients, std::span<const double> weights);
   Status ScoreMonotone();
@@ -42,6 +50,7 @@ class GpuGrower : public TreeGrower {
   LevelScores scores_;
   std::vector<GrowSplit> splits_;
   std::vector<uint32_t> counts_;
+  bool is_resident_ = false;         // the tree's rows stay
   std::optional<size_t> redundant_;  // the split that has been left out, which ends the tree
 };
 

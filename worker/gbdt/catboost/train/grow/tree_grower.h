@@ -13,6 +13,8 @@
 
 namespace strata {
 
+class GpuGrower;
+
 // Called as ObliviousGrower is, whose trees it grows, to the bit on any device. One thread at a
 // time. A GPU fails with kRefused where it has too little memory.
 class TreeGrower {
@@ -33,6 +35,8 @@ class TreeGrower {
   virtual Result<bool> Split(const GrowSplit& split) = 0;
   virtual size_t levels() const = 0;
   virtual Result<GrownObliviousTree> Take() = 0;
+  // What grows trees on a GPU; null: the CPU does.
+  virtual GpuGrower* gpu() { return nullptr; }
 };
 
 }  // namespace strata

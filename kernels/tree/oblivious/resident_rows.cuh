@@ -1,0 +1,65 @@
+// ResidentRows: the raw values, labels and weights of rows in the memory of a GPU, and sums over
+// them, with the bits of the CPU's (ExactUnits). The loss has one output.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/core/device_memory.cuh"
+#include "kernels/tree/gradient/exact_units.h"
+#include "kernels/tree/oblivious/gpu_oblivious.h"
+#include "kernels/tree/oblivious/row_losses.h"
+
+namespace strata::gpu_tree {
+
+// Of all rows, times their weights: of the first and minus the second derivative, and of the loss.
+struct RowRanges {
+  ExactRange first;
+  ExactRange second;
+  ExactRange loss;
+};
+
+class ResidentRows {
+ public:
+  Status Set(const TrainedRows& rows, cudaStream_t stream);
+
+  // Rounds the gradients at the raw values, and the weights, as FixedRows does; writes the units.
+  Status Round(Row32* gradients, GradientUnits* units, cudaStream_t stream);
+  Result<double> SumSquares(cudaStream_t stream);
+  Result<double> SumLosses(cudaStream_t stream);
+  // At the values that are tried. `leaves` are the rows' of the tree.
+  Result<LeafSums> SumLeaves(const uint16_t* leaves, size_t leaf_count, cudaStream_t stream);
+  Result<std::vector<double>> SumWeights(const uint16_t* leaves, size_t leaf_count,
+                                         cudaStream_t stream);
+  Status Try(const uint16_t* leaves, std::span<const double> step, cudaStream_t stream);
+  Result<double> SumTriedLosses(cudaStream_t stream);
+  void Keep();
+  Status Add(const uint16_t* leaves, std::span<const double> values, cudaStream_t stream);
+
+ private:
+  // Raw values and what is known of them.
+  struct Values {
+    DeviceMemory<double> raw;
+    DeviceMemory<RowRanges> device_ranges;
+    RowRanges ranges;
+  };
+
+  Status Move(const Values& from, const uint16_t* leaves, std::span<const double> step, Values* to,
+              cudaStream_t stream);
+  Result<double> SumOf(const Values& values, bool is_square, cudaStream_t stream);
+
+  size_t rows_ = 0;
+  ObliviousLoss loss_;
+  WeightUnit weight_unit_;
+  ExactRange weight_range_;
+  DeviceMemory<float> labels_;
+  DeviceMemory<float> weights_;
+  Values values_[3];
+  size_t raw_ = 0;    // the model's
+  size_t tried_ = 0;  // where steps of leaves start from
+  size_t next_ = 1;   // where the last try went
+  DeviceMemory<double> step_;
+  DeviceMemory<int64_t> sums_;
+};
+
+}  // namespace strata::gpu_tree
