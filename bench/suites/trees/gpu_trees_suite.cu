@@ -18,6 +18,7 @@
 #include "bench/suites/trees/catboost_predictions.h"
 #include "bench/suites/trees/gpu_histograms.h"
 #include "bench/suites/trees/gpu_tree_rounds.h"
+#include "bench/suites/trees/oblivious_gpu_cases.h"
 #include "bench/suites/trees/tree_arrays.h"
 #include "bench/suites/trees/tree_contender.h"
 #include "kernels/core/math.h"
@@ -371,6 +372,7 @@ Suite GpuTreesSuite() {
         AddGpuTreeRounds(&cases);
         AddGpuHistograms(&cases);
         AddCatBoostGpuPredictions(&cases);
+        AddObliviousTreesOnGpu(&cases);
         const size_t gpus = std::min<size_t>(GpuLeaves::Devices(), 16);
         if (gpus < 2) return cases;
         shapes = {{10'000'000, 28, 255, 0}, {60'000'000, 28, 255, 0}};

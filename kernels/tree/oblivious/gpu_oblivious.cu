@@ -27,7 +27,8 @@ class OnGpu : public GpuOblivious {
     const size_t rows = view_.rows + kRowsPadding;
     STRATA_TRY(leaves_.Make(rows, kWhat));
     STRATA_TRY(list_.Make(rows, kWhat));
-    STRATA_TRY(counts_.Make(leaves, kWhat));
+    STRATA_TRY(counts_.Make(2 * leaves, kWhat));
+    STRATA_TRY(picked_.Make(rule_.levels_max, kWhat));
     STRATA_TRY(listed_.Make(leaves, kWhat));
     STRATA_TRY(listed_of_.Make(leaves, kWhat));
     STRATA_TRY(piece_count_.Make(1, kWhat));
@@ -64,14 +65,9 @@ class OnGpu : public GpuOblivious {
     return Wait("gradients of rows on the GPU");
   }
 
-  // Batches whose histograms come from those of the level before are scored first, then those for
-  // which all rows are added up.
   Status Score(LevelScores* scores) override {
     const DeviceScope scope(device_);
-    view_.sets_totals = true;
-    view_.totals = totals_[view_.level % 2].data();
-    view_.totals_before = totals_[(view_.level + 1) % 2].data();
-    for (const bool builds_all : {false, true}) STRATA_TRY(ScoreBatches(builds_all));
+    STRATA_TRY(ScoreLevel());
     size_t column = 0;
     for (size_t i = 0; i < batches_used_; ++i) column += batches_[i]->columns();
     scores->resize(column);
@@ -79,7 +75,6 @@ class OnGpu : public GpuOblivious {
     for (size_t i = 0; i < batches_used_; ++i) {
       ColumnBatch& batch = *batches_[i];
       STRATA_TRY(batch.TakeScores(stream_, std::span(*scores).subspan(column, batch.columns())));
-      batch.has_kept = true;
       column += batch.columns();
     }
     return {};
@@ -103,20 +98,50 @@ class OnGpu : public GpuOblivious {
   Status Split(const GrowSplit& split, std::vector<uint32_t>* counts) override {
     const DeviceScope scope(device_);
     size_t column = split.column;
-    const ColumnBatch& batch = BatchOf(&column);
-    SplitRows(view_, batch.column(column), static_cast<uint32_t>(split.place), stream_);
+    BatchOf(&column).Show(&view_);
+    const PickedSplit picked{.column = static_cast<uint32_t>(column),
+                             .place = static_cast<uint32_t>(split.place)};
+    STRATA_TRY(picked_.Set(std::span(&picked, 1), stream_, view_.level));
+    SplitRows(view_, picked_.data() + view_.level, stream_);
     ++view_.level;
     counts->resize(view_.leaf_count());
-    STRATA_TRY(counts_.Get(*counts, stream_));
+    STRATA_TRY(counts_.Get(*counts, stream_, view_.leaf_count()));
     return Wait("a split of leaves");
   }
 
-  Status EndTree(std::optional<size_t> without) override {
+  // The host learns of the splits at the end: a tree that ends before its last level is rare.
+  Status Grow(std::vector<GrownLevel>* levels) override {
     const DeviceScope scope(device_);
-    leaf_count_ = view_.leaf_count();
-    if (!without.has_value()) return {};
-    leaf_count_ /= 2;
-    DropSplit(view_, static_cast<uint32_t>(*without), stream_);
+    STRATA_CHECK(batches_used_ == 1);
+    while (view_.level < rule_.levels_max) {
+      STRATA_TRY(ScoreLevel());
+      STRATA_TRY(picked_of_blocks_.Reserve(view_.blocks, "splits of a tree"));
+      PickSplit(view_, picked_of_blocks_.data(), picked_.data() + view_.level, stream_);
+      SplitRows(view_, picked_.data() + view_.level, stream_);
+      ++view_.level;
+    }
+    std::vector<PickedSplit> picked(view_.level);
+    std::vector<uint32_t> counts(2 * size_t{view_.leaf_count()});
+    STRATA_TRY(picked_.Get(picked, stream_));
+    STRATA_TRY(counts_.Get(counts, stream_));
+    STRATA_TRY(Wait("splits of a tree"));
+    levels->clear();
+    for (size_t level = 0; level < picked.size(); ++level) {
+      if (picked[level].column == PickedSplit::kNone) break;
+      const auto first = counts.begin() + (ptrdiff_t{2} << level);
+      levels->push_back({.split = {.column = picked[level].column, .place = picked[level].place},
+                         .counts = {first, first + (ptrdiff_t{2} << level)}});
+    }
+    return {};
+  }
+
+  Status EndTree(size_t splits, std::optional<size_t> without) override {
+    const DeviceScope scope(device_);
+    const bool is_whole = splits == view_.level && !without.has_value();
+    leaf_count_ = size_t{1} << (splits - (without.has_value() ? 1 : 0));
+    if (is_whole) return {};
+    DropSplits(view_, static_cast<uint32_t>(splits),
+               static_cast<uint32_t>(without.value_or(kNoSplit)), stream_);
     return FromCuda(cudaGetLastError(), "leaves of rows");
   }
 
@@ -170,12 +195,24 @@ class OnGpu : public GpuOblivious {
 
  private:
   static constexpr size_t kRowsPadding = 16;
+  static constexpr size_t kNoSplit = 16;  // numbers of leaves have no such bit
 
   // The batch of a column of the tree, whose number becomes that in the batch.
   const ColumnBatch& BatchOf(size_t* column) const {
     size_t batch = 0;
     while (*column >= batches_[batch]->columns()) *column -= batches_[batch++]->columns();
     return *batches_[batch];
+  }
+
+  // Batches whose histograms come from those of the level before are scored first, then those for
+  // which all rows are added up.
+  Status ScoreLevel() {
+    view_.sets_totals = true;
+    view_.totals = totals_[view_.level % 2].data();
+    view_.totals_before = totals_[(view_.level + 1) % 2].data();
+    for (const bool builds_all : {false, true}) STRATA_TRY(ScoreBatches(builds_all));
+    for (size_t i = 0; i < batches_used_; ++i) batches_[i]->has_kept = true;
+    return {};
   }
 
   Status StartTree(size_t outputs, bool has_unit_weights) {
@@ -193,8 +230,10 @@ class OnGpu : public GpuOblivious {
     view_.gradients = gradients_.data();
     view_.list_gradients = list_gradients_.data();
     view_.units = units_.data();
+    STRATA_TRY(FromCuda(
+        cudaMemsetAsync(counts_.data(), 0, counts_.size() * sizeof(uint32_t), stream_), kWhat));
     return FromCuda(cudaMemsetAsync(leaves_.data(), 0, leaves_.size() * sizeof(uint16_t), stream_),
-                    "leaves of rows");
+                    kWhat);
   }
 
   Status ScoreBatches(bool builds_all) {
@@ -227,6 +266,8 @@ class OnGpu : public GpuOblivious {
   DeviceMemory<uint16_t> leaves_;
   DeviceMemory<uint32_t> list_;
   DeviceMemory<uint32_t> counts_;
+  DeviceMemory<PickedSplit> picked_;  // of each level
+  ResizedMemory<PickedSplit> picked_of_blocks_;
   DeviceMemory<ListedLeaf> listed_;
   DeviceMemory<int32_t> listed_of_;
   DeviceMemory<uint32_t> piece_count_;

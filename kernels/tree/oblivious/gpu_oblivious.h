@@ -40,6 +40,12 @@ struct LeafSums {
   std::vector<double> second;
 };
 
+// A split that a tree has taken, and how many rows each leaf has after it.
+struct GrownLevel {
+  GrowSplit split;
+  std::vector<uint32_t> counts;
+};
+
 // One thread at a time. Any call may fail as a GPU does, and with kRefused where there is too
 // little memory.
 class GpuOblivious {
@@ -68,8 +74,12 @@ class GpuOblivious {
                             GradientUnits* units) = 0;
   // Parts all leaves, and counts the rows of each.
   virtual Status Split(const GrowSplit& split, std::vector<uint32_t>* counts) = 0;
-  // The tree's splits are complete. If one is given, its bit goes out of the numbers of leaves.
-  virtual Status EndTree(std::optional<size_t> without) = 0;
+  // Splits leaves until the last level, each time by the largest score, of equal ones by the first
+  // column's first, as long as a score is a number. Columns have all come at once.
+  virtual Status Grow(std::vector<GrownLevel>* levels) = 0;
+  // The tree has the first splits, without the given one, whose bit goes out of the numbers of
+  // leaves.
+  virtual Status EndTree(size_t splits, std::optional<size_t> without) = 0;
   // The leaf of each row.
   virtual Status Leaves(std::span<uint16_t> leaves) = 0;
 

@@ -23,7 +23,7 @@ __device__ uint32_t* CounterOf(uint32_t* counters, uint32_t leaf) {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    MarkRows(const __grid_constant__ ObliviousView view, DeviceColumn column, uint32_t place) {
+    MarkRows(const __grid_constant__ ObliviousView view, const PickedSplit* split) {
   __shared__ uint32_t counters[kSharedLeavesMax * kWarpLanes];
   const uint32_t leaves = 2 * view.leaf_count();
   const bool is_shared = leaves <= kSharedLeavesMax;
@@ -31,6 +31,9 @@ __global__ void __launch_bounds__(kThreads)
     for (uint32_t i = threadIdx.x; i < leaves * kWarpLanes; i += kThreads) counters[i] = 0;
     __syncthreads();
   }
+  const bool is_split = split->column != PickedSplit::kNone;
+  const DeviceColumn column = view.columns[is_split ? split->column : 0];
+  const uint32_t place = split->place;
   const uint64_t tiles = (view.rows + kRowsOfThread - 1) / kRowsOfThread;
   for (uint64_t i = blockIdx.x * uint64_t{kThreads} + threadIdx.x; i < tiles;
        i += uint64_t{gridDim.x} * kThreads) {
@@ -39,7 +42,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (unsigned k = 0; k < kRowsOfThread; ++k) {
       const uint32_t bin = bins >> (8 * k) & 0xff;
-      const bool is_right = column.is_value ? bin == place + 1 : bin > place;
+      const bool is_right = is_split && (column.is_value ? bin == place + 1 : bin > place);
       uint32_t& leaves_of_two = k < 2 ? own.x : own.y;
       leaves_of_two |= (is_right ? 1U : 0U) << (view.level + k % 2 * 16);
       const uint32_t leaf = leaves_of_two >> (k % 2 * 16) & 0xffff;
@@ -47,7 +50,7 @@ __global__ void __launch_bounds__(kThreads)
       if (is_shared) {
         atomicAdd(CounterOf(counters, leaf), 1U);
       } else {
-        atomicAdd(view.counts + leaf, 1U);
+        atomicAdd(view.NextCounts() + leaf, 1U);
       }
     }
     reinterpret_cast<uint2*>(view.leaves)[i] = own;
@@ -56,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   for (uint32_t leaf = threadIdx.x / kWarpLanes; leaf < leaves; leaf += kThreads / kWarpLanes) {
     const uint32_t sum = ShuffleReduce(*CounterOf(counters, leaf), PlusOf{});
-    if (threadIdx.x % kWarpLanes == 0 && sum > 0) atomicAdd(view.counts + leaf, sum);
+    if (threadIdx.x % kWarpLanes == 0 && sum > 0) atomicAdd(view.NextCounts() + leaf, sum);
   }
 }
 
@@ -82,11 +85,11 @@ __global__ void __launch_bounds__(kThreads)
     uint32_t count = 0;
     if (place < listed) {
       if (view.builds_all) {
-        count = view.level == 0 ? static_cast<uint32_t>(view.rows) : view.counts[place];
+        count = view.level == 0 ? static_cast<uint32_t>(view.rows) : view.LeafCounts()[place];
         view.listed_of[place] = static_cast<int32_t>(place);
       } else {
-        const uint32_t left = view.counts[place];
-        const uint32_t right = view.counts[place + pairs];
+        const uint32_t left = view.LeafCounts()[place];
+        const uint32_t right = view.LeafCounts()[place + pairs];
         const bool is_right = right < left;
         count = is_right ? right : left;
         view.listed_of[place] = is_right ? -1 : static_cast<int32_t>(place);
@@ -230,12 +233,12 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    DropBit(const __grid_constant__ ObliviousView view, uint32_t bit) {
+    DropBits(const __grid_constant__ ObliviousView view, uint32_t splits, uint32_t without) {
   for (uint64_t row = blockIdx.x * uint64_t{kThreads} + threadIdx.x; row < view.rows;
        row += uint64_t{gridDim.x} * kThreads) {
-    const uint32_t leaf = view.leaves[row];
-    const uint32_t below = leaf & ((1U << bit) - 1);
-    view.leaves[row] = static_cast<uint16_t>(below | leaf >> (bit + 1) << bit);
+    const uint32_t leaf = view.leaves[row] & ((1U << splits) - 1);
+    const uint32_t below = leaf & ((1U << without) - 1);
+    view.leaves[row] = static_cast<uint16_t>(below | leaf >> (without + 1) << without);
   }
 }
 
@@ -255,10 +258,8 @@ Status PrepareLists() {
                   "shared memory of lists");
 }
 
-void SplitRows(const ObliviousView& view, const DeviceColumn& column, uint32_t place,
-               cudaStream_t stream) {
-  (void)cudaMemsetAsync(view.counts, 0, 2 * view.leaf_count() * sizeof(uint32_t), stream);
-  MarkRows<<<GridFor(view.rows, kTileRows), kThreads, 0, stream>>>(view, column, place);
+void SplitRows(const ObliviousView& view, const PickedSplit* split, cudaStream_t stream) {
+  MarkRows<<<GridFor(view.rows, kTileRows), kThreads, 0, stream>>>(view, split);
 }
 
 void ListRows(const ObliviousView& view, uint32_t grid, cudaStream_t stream) {
@@ -281,8 +282,8 @@ void InterleaveColumns(const DeviceColumn* columns, uint32_t count, uint64_t row
                                                                reinterpret_cast<uint4*>(bins));
 }
 
-void DropSplit(const ObliviousView& view, uint32_t split, cudaStream_t stream) {
-  DropBit<<<GridFor(view.rows, kThreads), kThreads, 0, stream>>>(view, split);
+void DropSplits(const ObliviousView& view, uint32_t splits, uint32_t without, cudaStream_t stream) {
+  DropBits<<<GridFor(view.rows, kThreads), kThreads, 0, stream>>>(view, splits, without);
 }
 
 }  // namespace strata::gpu_tree

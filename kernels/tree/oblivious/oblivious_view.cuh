@@ -41,6 +41,15 @@ struct alignas(16) ScoreSums {
   double norm = 0;
 };
 
+// A split of a level.
+struct PickedSplit {
+  static constexpr uint32_t kNone = ~0U;
+
+  double score = 0;
+  uint32_t column = kNone;  // of those that the view has; kNone: no row goes to the right
+  uint32_t place = 0;
+};
+
 struct ObliviousView {
   uint64_t rows = 0;
   uint32_t outputs = 1;
@@ -61,7 +70,7 @@ struct ObliviousView {
   const Row32* gradients = nullptr;  // of each output all rows
   const GradientUnits* units = nullptr;
   uint16_t* leaves = nullptr;  // of each row
-  uint32_t* counts = nullptr;  // of each leaf its rows
+  uint32_t* counts = nullptr;  // of each leaf its rows, of level after level
   ListedLeaf* listed = nullptr;
   int32_t* listed_of = nullptr;        // of each leaf its place among the listed ones, or -1
   uint32_t* piece_count = nullptr;     // of all listed leaves
@@ -83,14 +92,19 @@ struct ObliviousView {
   __host__ __device__ uint32_t SlotOf(uint32_t place) const {
     return builds_all ? place : place + pairs();
   }
+  // Rows of the leaves of this level, and of the next one.
+  __host__ __device__ uint32_t* LeafCounts() const { return counts + leaf_count(); }
+  __host__ __device__ uint32_t* NextCounts() const { return counts + 2 * leaf_count(); }
   __device__ GradientSums* HistogramOf(uint32_t slot, uint32_t output) const {
     return histograms + (uint64_t{slot} * outputs + output) * histogram_size;
   }
 };
 
-// Puts the rows right of a split into the new leaves, and counts the rows of leaves. `level` of the
-// view is that before the split.
-void SplitRows(const ObliviousView& view, const DeviceColumn& column, uint32_t place,
+// Puts the rows right of a split into the new leaves, and adds up the rows of leaves, which begin
+// with zeros. `level` of the view is that before the split, which is in the GPU's memory.
+void SplitRows(const ObliviousView& view, const PickedSplit* split, cudaStream_t stream);
+// Writes the split with the largest score. `of_blocks` has room for one of each block.
+void PickSplit(const ObliviousView& view, PickedSplit* of_blocks, PickedSplit* picked,
                cudaStream_t stream);
 // Lists the rows of the leaves whose histograms are to be made; on the first level only plans them.
 void ListRows(const ObliviousView& view, uint32_t grid, cudaStream_t stream);
@@ -110,7 +124,8 @@ void InterleaveColumns(const DeviceColumn* columns, uint32_t count, uint64_t row
 // Writes the histograms of a column of all leaves, of one output, one after another.
 void GatherHistograms(const ObliviousView& view, uint32_t column, uint32_t bins,
                       GradientSums* histograms, cudaStream_t stream);
-// Takes the bit of a split out of the numbers of leaves.
-void DropSplit(const ObliviousView& view, uint32_t split, cudaStream_t stream);
+// Leaves the first splits alone in the numbers of leaves, and takes the bit of one of them out,
+// unless that is 16.
+void DropSplits(const ObliviousView& view, uint32_t splits, uint32_t without, cudaStream_t stream);
 
 }  // namespace strata::gpu_tree

@@ -32,6 +32,8 @@ class FitStatistics {
                 const SplitBins& bins, const FitRows& learn, const FitRows* test, WorkPool& pool,
                 CatBoostModel* model);
 
+  // Whether trees may split by statistics.
+  bool HasCategories() const { return !categories_.with_statistics.empty(); }
   size_t folds() const { return columns_.folds(); }
   size_t averaging_fold() const { return folds() - 1; }
   // The fold that the next tree is searched in.

@@ -48,6 +48,11 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
   }
   STRATA_TRY(grower_->AddFixedColumns(columns_.columns));
   TreeCtrs ctrs = statistics_.StartTree(fold, columns_.columns.size());
+  if (raw.empty() && TakesLargest()) {
+    STRATA_TRY(check_());
+    STRATA_TRY(grower_->gpu()->Grow());
+    return Finish(&ctrs);
+  }
   for (; grower_->levels() < p_.depth; ++level.level) {
     STRATA_TRY(check_());
     if (level.level > 0 && p_.sampling.is_per_level) {
@@ -67,6 +72,11 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
     if (!goes_on) break;
   }
   return Finish(&ctrs);
+}
+
+bool TreeSearch::TakesLargest() const {
+  return p_.random_strength == 0 && p_.rsm == 1 && !rules_->is_active() &&
+         p_.features.directions.empty() && !statistics_.HasCategories();
 }
 
 Result<double> TreeSearch::Begin(std::span<const double> raw) {

@@ -52,6 +52,8 @@ class TreeSearch {
     std::span<const double> weights;
   };
 
+  // Whether each level takes the split with the largest score, of columns that come at once.
+  bool TakesLargest() const;
   // Begin a tree; return the sum of the gradients' squares, where the noise of scores takes it.
   Result<double> Begin(std::span<const double> raw);
   Result<double> BeginOnGpu();

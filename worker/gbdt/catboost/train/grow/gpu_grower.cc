@@ -67,6 +67,10 @@ Status GpuGrower::ScoreMonotone() {
 
 Result<bool> GpuGrower::Split(const GrowSplit& split) {
   STRATA_TRY(gpu_->Split(split, &counts_));
+  return AddSplit(split);
+}
+
+bool GpuGrower::AddSplit(const GrowSplit& split) {
   splits_.push_back(split);
   redundant_ = RedundantSplit(counts_);
   if (!redundant_.has_value()) return true;
@@ -74,8 +78,19 @@ Result<bool> GpuGrower::Split(const GrowSplit& split) {
   return false;
 }
 
+Status GpuGrower::Grow() {
+  std::vector<GrownLevel> levels;
+  STRATA_TRY(gpu_->Grow(&levels));
+  for (GrownLevel& level : levels) {
+    counts_ = std::move(level.counts);
+    if (!AddSplit(level.split)) break;
+  }
+  return {};
+}
+
 Result<GrownObliviousTree> GpuGrower::Take() {
-  STRATA_TRY(gpu_->EndTree(redundant_));
+  const size_t found = splits_.size() + (redundant_.has_value() ? 1 : 0);
+  STRATA_TRY(gpu_->EndTree(found, redundant_));
   GrownObliviousTree tree = {std::exchange(splits_, {}), {}};
   if (is_resident_) return tree;
   tree.leaves.resize(row_count_);

@@ -34,9 +34,14 @@ class GpuGrower : public TreeGrower {
   // Like Begin, by the raw values of rows that stay. Such a tree's leaves stay, too: Take leaves
   // them out.
   Status BeginFromRows();
+  // Takes all splits of the tree, each the one with the largest score, without the host. Columns
+  // have come at once, and have no directions.
+  Status Grow();
 
  private:
   void StartTree(bool is_resident);
+  // After it has parted the rows as counts_ says.
+  bool AddSplit(const GrowSplit& split);
   Status Add(std::span<const GrowColumn> columns, bool are_fixed);
   ObliviousGradients Round(std::span<const double> gradients, std::span<const double> weights);
   Status ScoreMonotone();
