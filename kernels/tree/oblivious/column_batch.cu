@@ -39,6 +39,9 @@ Status ColumnBatch::Copy(cudaStream_t stream) {
   STRATA_TRY(by_row_.Reserve(block_bytes * blocks, kWhat));
   STRATA_TRY(column_views_.Reserve(columns_.size(), kWhat));
   STRATA_TRY(block_views_.Reserve(blocks, kWhat));
+  // Kernels read columns up to their alignment.
+  STRATA_TRY(FromCuda(cudaMemsetAsync(by_column_.data(), 0, column_bytes * columns_.size(), stream),
+                      kWhat));
   device_columns_.clear();
   blocks_.clear();
   histogram_size_ = 0;

@@ -137,12 +137,22 @@ class OnGpu : public GpuOblivious {
 
   Status EndTree(size_t splits, std::optional<size_t> without) override {
     const DeviceScope scope(device_);
-    const bool is_whole = splits == view_.level && !without.has_value();
-    leaf_count_ = size_t{1} << (splits - (without.has_value() ? 1 : 0));
-    if (is_whole) return {};
-    DropSplits(view_, static_cast<uint32_t>(splits),
-               static_cast<uint32_t>(without.value_or(kNoSplit)), stream_);
-    return FromCuda(cudaGetLastError(), "leaves of rows");
+    std::vector<uint32_t> counts(size_t{1} << splits);
+    STRATA_TRY(counts_.Get(counts, stream_, counts.size()));
+    if (splits < view_.level || without.has_value()) {
+      DropSplits(view_, static_cast<uint32_t>(splits),
+                 static_cast<uint32_t>(without.value_or(kNoSplit)), stream_);
+    }
+    STRATA_TRY(Wait("leaves of rows"));
+    leaf_counts_.clear();
+    const size_t bit = size_t{1} << without.value_or(kNoSplit);
+    for (size_t leaf = 0; leaf < counts.size(); ++leaf) {
+      if ((leaf & bit) != 0) continue;
+      const size_t other = leaf | bit;
+      leaf_counts_.push_back(counts[leaf] + (other < counts.size() ? counts[other] : 0));
+    }
+    if (splits == 0) leaf_counts_ = {static_cast<uint32_t>(view_.rows)};
+    return {};
   }
 
   Status Leaves(std::span<uint16_t> leaves) override {
@@ -160,7 +170,7 @@ class OnGpu : public GpuOblivious {
   Status BeginFromRows() override {
     const DeviceScope scope(device_);
     STRATA_TRY(StartTree(1, has_unit_weights_));
-    return rows_.Round(gradients_.data(), units_.data(), stream_);
+    return rows_.Round({gradients_.data(), units_.data()}, stream_);
   }
 
   Result<double> SumSquares() override {
@@ -169,15 +179,15 @@ class OnGpu : public GpuOblivious {
   }
   Result<double> SumLosses() override {
     const DeviceScope scope(device_);
-    return rows_.SumLosses(stream_);
+    return rows_.SumLosses({gradients_.data(), units_.data()}, stream_);
   }
   Result<std::vector<double>> SumLeafWeights() override {
     const DeviceScope scope(device_);
-    return rows_.SumWeights(leaves_.data(), leaf_count_, stream_);
+    return rows_.SumWeights(leaves_.data(), leaf_counts_, stream_);
   }
   Result<LeafSums> SumLeaves() override {
     const DeviceScope scope(device_);
-    return rows_.SumLeaves(leaves_.data(), leaf_count_, stream_);
+    return rows_.SumLeaves(leaves_.data(), leaf_counts_.size(), stream_);
   }
   Status TryStep(std::span<const double> step) override {
     const DeviceScope scope(device_);
@@ -222,13 +232,11 @@ class OnGpu : public GpuOblivious {
     batches_used_ = 0;
     constexpr char kWhat[] = "gradients of rows on the GPU";
     STRATA_TRY(gradients_.Reserve(outputs * view_.rows, kWhat));
-    STRATA_TRY(list_gradients_.Reserve(outputs * view_.rows, kWhat));
     STRATA_TRY(units_.Reserve(outputs, kWhat));
     for (ResizedMemory<GradientSums>& totals : totals_) {
       STRATA_TRY(totals.Reserve(outputs << rule_.levels_max, kWhat));
     }
     view_.gradients = gradients_.data();
-    view_.list_gradients = list_gradients_.data();
     view_.units = units_.data();
     STRATA_TRY(FromCuda(
         cudaMemsetAsync(counts_.data(), 0, counts_.size() * sizeof(uint32_t), stream_), kWhat));
@@ -272,15 +280,14 @@ class OnGpu : public GpuOblivious {
   DeviceMemory<int32_t> listed_of_;
   DeviceMemory<uint32_t> piece_count_;
   ResizedMemory<Row32> gradients_;
-  ResizedMemory<Row32> list_gradients_;
   ResizedMemory<GradientUnits> units_;
   ResizedMemory<GradientSums> totals_[2];  // of even levels and of odd ones
   ResizedMemory<ScoreSums> parts_;
   ResizedMemory<GradientSums> gathered_;
   std::vector<std::unique_ptr<ColumnBatch>> batches_;  // the first batches_used_ are this tree's
   size_t batches_used_ = 0;
-  size_t leaf_count_ = 1;          // of a complete tree
-  bool has_unit_weights_ = false;  // of rows that stay
+  std::vector<uint32_t> leaf_counts_;  // of a complete tree its leaves' rows
+  bool has_unit_weights_ = false;      // of rows that stay
   ResidentRows rows_;
 };
 

@@ -9,7 +9,7 @@ namespace strata::gpu_tree {
 namespace {
 
 constexpr unsigned kThreads = 1024;
-constexpr unsigned kRowsOfThread = 4;
+constexpr unsigned kRowsOfThread = 8;  // at once
 constexpr uint32_t kTileRows = kThreads * kRowsOfThread;
 constexpr uint32_t kSharedLeavesMax = 256;  // that a block of threads counts by itself
 constexpr uint32_t kTileLeavesMax = 128;    // that are put together in shared memory
@@ -21,6 +21,31 @@ constexpr uint32_t kPieceRowsMax = 65535;  // whose sums of 16 bits fit 32
 __device__ uint32_t* CounterOf(uint32_t* counters, uint32_t leaf) {
   return counters + leaf * kWarpLanes + threadIdx.x % kWarpLanes;
 }
+
+// The leaves of rows that lie side by side, a half of a word each.
+class EightLeaves {
+ public:
+  __device__ EightLeaves(const ObliviousView& view, uint64_t run) {
+    const uint4 loaded = reinterpret_cast<const uint4*>(view.leaves)[run];
+    words_[0] = loaded.x;
+    words_[1] = loaded.y;
+    words_[2] = loaded.z;
+    words_[3] = loaded.w;
+  }
+  __device__ uint32_t Of(unsigned k) const { return words_[k / 2] >> (k % 2 * 16) & 0xffff; }
+  // Returns the leaf.
+  __device__ uint32_t SetBit(unsigned k, uint32_t bit, bool value) {
+    words_[k / 2] |= (value ? 1U : 0U) << (bit + k % 2 * 16);
+    return Of(k);
+  }
+  __device__ void Store(const ObliviousView& view, uint64_t run) const {
+    reinterpret_cast<uint4*>(view.leaves)[run] =
+        make_uint4(words_[0], words_[1], words_[2], words_[3]);
+  }
+
+ private:
+  uint32_t words_[kRowsOfThread / 2];
+};
 
 __global__ void __launch_bounds__(kThreads)
     MarkRows(const __grid_constant__ ObliviousView view, const PickedSplit* split) {
@@ -34,26 +59,24 @@ __global__ void __launch_bounds__(kThreads)
   const bool is_split = split->column != PickedSplit::kNone;
   const DeviceColumn column = view.columns[is_split ? split->column : 0];
   const uint32_t place = split->place;
-  const uint64_t tiles = (view.rows + kRowsOfThread - 1) / kRowsOfThread;
-  for (uint64_t i = blockIdx.x * uint64_t{kThreads} + threadIdx.x; i < tiles;
-       i += uint64_t{gridDim.x} * kThreads) {
-    const uint32_t bins = reinterpret_cast<const uint32_t*>(column.bins)[i];
-    uint2 own = reinterpret_cast<const uint2*>(view.leaves)[i];
+  const uint64_t runs = (view.rows + kRowsOfThread - 1) / kRowsOfThread;
+  for (uint64_t run = blockIdx.x * uint64_t{kThreads} + threadIdx.x; run < runs;
+       run += uint64_t{gridDim.x} * kThreads) {
+    const uint2 bins = reinterpret_cast<const uint2*>(column.bins)[run];
+    EightLeaves own(view, run);
 #pragma unroll
     for (unsigned k = 0; k < kRowsOfThread; ++k) {
-      const uint32_t bin = bins >> (8 * k) & 0xff;
+      const uint32_t bin = (k < 4 ? bins.x : bins.y) >> (k % 4 * 8) & 0xff;
       const bool is_right = is_split && (column.is_value ? bin == place + 1 : bin > place);
-      uint32_t& leaves_of_two = k < 2 ? own.x : own.y;
-      leaves_of_two |= (is_right ? 1U : 0U) << (view.level + k % 2 * 16);
-      const uint32_t leaf = leaves_of_two >> (k % 2 * 16) & 0xffff;
-      if (i * kRowsOfThread + k >= view.rows) continue;
+      const uint32_t leaf = own.SetBit(k, view.level, is_right);
+      if (run * kRowsOfThread + k >= view.rows) continue;
       if (is_shared) {
         atomicAdd(CounterOf(counters, leaf), 1U);
       } else {
         atomicAdd(view.NextCounts() + leaf, 1U);
       }
     }
-    reinterpret_cast<uint2*>(view.leaves)[i] = own;
+    own.Store(view, run);
   }
   if (!is_shared) return;
   __syncthreads();
@@ -130,8 +153,7 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads) ListTiles(const __grid_constant__ ObliviousView view) {
   extern __shared__ uint4 shared[];
   const uint32_t listed = view.listed_count();
-  auto* const gradients = reinterpret_cast<Row32*>(shared);
-  auto* const rows = reinterpret_cast<uint32_t*>(gradients + kTileRows);
+  auto* const rows = reinterpret_cast<uint32_t*>(shared);
   uint32_t* const counters = rows + kTileRows;
   __shared__ uint32_t begins[kTileLeavesMax + 1];  // of leaves in the tile
   __shared__ uint32_t places[kTileLeavesMax];      // of them in the list
@@ -141,12 +163,22 @@ __global__ void __launch_bounds__(kThreads) ListTiles(const __grid_constant__ Ob
   for (uint64_t tile = blockIdx.x; tile * kTileRows < view.rows; tile += gridDim.x) {
     for (uint32_t i = threadIdx.x; i < listed * kWarpLanes; i += kThreads) counters[i] = 0;
     __syncthreads();
-    const uint64_t first = tile * kTileRows + threadIdx.x * kRowsOfThread;
+    const uint64_t run = tile * kThreads + threadIdx.x;
+    const uint64_t first = run * kRowsOfThread;
     int32_t place[kRowsOfThread];
     uint32_t rank[kRowsOfThread];
+    if (first < view.rows) {
+      const EightLeaves leaves(view, run);
+#pragma unroll
+      for (unsigned k = 0; k < kRowsOfThread; ++k) {
+        place[k] = first + k < view.rows ? view.listed_of[leaves.Of(k)] : -1;
+      }
+    } else {
+#pragma unroll
+      for (unsigned k = 0; k < kRowsOfThread; ++k) place[k] = -1;
+    }
 #pragma unroll
     for (unsigned k = 0; k < kRowsOfThread; ++k) {
-      place[k] = first + k < view.rows ? view.listed_of[view.leaves[first + k]] : -1;
       if (place[k] < 0) continue;
       rank[k] = atomicAdd(CounterOf(counters, static_cast<uint32_t>(place[k])), 1U);
     }
@@ -163,7 +195,6 @@ __global__ void __launch_bounds__(kThreads) ListTiles(const __grid_constant__ Ob
     const uint32_t count = threadIdx.x < listed ? begins[threadIdx.x] : 0;
     uint32_t all = 0;
     const uint32_t until = ShufflePrefixSum(count, of_warp, &all);
-    __syncthreads();
     if (threadIdx.x < listed) {
       begins[threadIdx.x] = until - count;
       ListedLeaf& leaf = view.listed[threadIdx.x];
@@ -177,16 +208,13 @@ __global__ void __launch_bounds__(kThreads) ListTiles(const __grid_constant__ Ob
       const auto leaf = static_cast<uint32_t>(place[k]);
       const uint32_t at = begins[leaf] + *CounterOf(counters, leaf) + rank[k];
       rows[at] = static_cast<uint32_t>(first + k);
-      gradients[at] = view.gradients[first + k];
     }
     __syncthreads();
     for (uint32_t leaf = warp; leaf < listed; leaf += kThreads / kWarpLanes) {
       const uint32_t begin = begins[leaf];
       const uint32_t end = begins[leaf + 1];
       for (uint32_t i = begin + lane; i < end; i += kWarpLanes) {
-        const uint64_t to = uint64_t{places[leaf]} + i - begin;
-        view.list[to] = rows[i];
-        view.list_gradients[to] = gradients[i];
+        view.list[uint64_t{places[leaf]} + i - begin] = rows[i];
       }
     }
     __syncthreads();
@@ -200,21 +228,7 @@ __global__ void __launch_bounds__(kThreads) ListEach(const __grid_constant__ Obl
     const int32_t place = view.listed_of[view.leaves[row]];
     if (place < 0) continue;
     ListedLeaf& leaf = view.listed[place];
-    const uint64_t to = uint64_t{leaf.begin} + atomicAdd(&leaf.filled, 1U);
-    view.list[to] = static_cast<uint32_t>(row);
-    view.list_gradients[to] = view.gradients[row];
-  }
-}
-
-// The gradients of outputs after the first one.
-__global__ void __launch_bounds__(kThreads)
-    ListOutputs(const __grid_constant__ ObliviousView view) {
-  const ListedLeaf& last = view.listed[view.listed_count() - 1];
-  const uint64_t listed = uint64_t{last.begin} + last.count;
-  const uint64_t first_of_output = uint64_t{blockIdx.y + 1} * view.rows;
-  for (uint64_t i = blockIdx.x * uint64_t{kThreads} + threadIdx.x; i < listed;
-       i += uint64_t{gridDim.x} * kThreads) {
-    view.list_gradients[first_of_output + i] = view.gradients[first_of_output + view.list[i]];
+    view.list[uint64_t{leaf.begin} + atomicAdd(&leaf.filled, 1U)] = static_cast<uint32_t>(row);
   }
 }
 
@@ -247,7 +261,7 @@ unsigned GridFor(uint64_t rows, uint64_t of_block) {
 }
 
 constexpr uint32_t TileBytes(uint32_t listed) {
-  return kTileRows * (sizeof(Row32) + sizeof(uint32_t)) + listed * kWarpLanes * sizeof(uint32_t);
+  return kTileRows * sizeof(uint32_t) + listed * kWarpLanes * sizeof(uint32_t);
 }
 
 }  // namespace
@@ -271,9 +285,6 @@ void ListRows(const ObliviousView& view, uint32_t grid, cudaStream_t stream) {
   } else {
     ListEach<<<GridFor(view.rows, kThreads), kThreads, 0, stream>>>(view);
   }
-  if (view.outputs == 1) return;
-  const dim3 blocks(GridFor(view.rows, kThreads), view.outputs - 1);
-  ListOutputs<<<blocks, kThreads, 0, stream>>>(view);
 }
 
 void InterleaveColumns(const DeviceColumn* columns, uint32_t count, uint64_t rows, uint8_t* bins,

@@ -113,18 +113,17 @@ __device__ void AddRows(const ObliviousView& view, const Piece& piece, uint32_t*
   const uint8_t* const bins = piece.block->bins + lane % kLanesOfRow * kLaneBytes;
   auto* const sums = reinterpret_cast<unsigned char*>(words);
   const bool is_listed = view.level > 0;
-  const uint64_t first = uint64_t{piece.output} * view.rows + piece.begin;
   const uint32_t* const list = view.list + piece.begin;
-  const Row32* const gradients = (is_listed ? view.list_gradients : view.gradients) + first;
-  uint64_t row[kAtOnce];
+  const Row32* const gradients = view.gradients + uint64_t{piece.output} * view.rows;
+  uint32_t row[kAtOnce];
   Row32 gradient[kAtOnce];
   const auto fetch = [&](uint32_t from) {
 #pragma unroll
     for (unsigned k = 0; k < kAtOnce; ++k) {
       const uint32_t i = from + k * kWarpRows + lane / kLanesOfRow;
       const uint32_t at = min(i, piece.count - 1);
-      row[k] = is_listed ? list[at] : piece.begin + at;
-      gradient[k] = i < piece.count ? gradients[at] : Row32{};
+      row[k] = is_listed ? list[at] : static_cast<uint32_t>(piece.begin) + at;
+      gradient[k] = i < piece.count ? gradients[row[k]] : Row32{};
     }
   };
   uint32_t base = threadIdx.x / kWarpLanes * kWarpRows * kAtOnce;
@@ -134,7 +133,7 @@ __device__ void AddRows(const ObliviousView& view, const Piece& piece, uint32_t*
     Row32 own[kAtOnce];
 #pragma unroll
     for (unsigned k = 0; k < kAtOnce; ++k) {
-      order.Load(bins + row[k] * kBlockColumns, loaded[k]);
+      order.Load(bins + uint64_t{row[k]} * kBlockColumns, loaded[k]);
       own[k] = gradient[k];
     }
     base += kPieceThreads / kWarpLanes * kWarpRows * kAtOnce;

@@ -75,7 +75,6 @@ struct ObliviousView {
   int32_t* listed_of = nullptr;        // of each leaf its place among the listed ones, or -1
   uint32_t* piece_count = nullptr;     // of all listed leaves
   uint32_t* list = nullptr;            // rows of listed leaves
-  Row32* list_gradients = nullptr;     // of each output those of the list
   uint64_t histogram_size = 0;         // of a leaf and output
   GradientSums* histograms = nullptr;  // of a border's column: sums of the bin and those below it
   GradientSums* totals = nullptr;      // of each leaf and output

@@ -17,18 +17,25 @@ __device__ bool IsBefore(const PickedSplit& a, const PickedSplit& b) {
   return a.column != b.column ? a.column < b.column : a.place < b.place;
 }
 
-// Of all threads of a block, in the first one.
-__device__ PickedSplit FirstOf(PickedSplit own) {
-  __shared__ PickedSplit splits[kThreads];
-  splits[threadIdx.x] = own;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half && IsBefore(splits[threadIdx.x + half], splits[threadIdx.x])) {
-      splits[threadIdx.x] = splits[threadIdx.x + half];
-    }
-    __syncthreads();
+__device__ PickedSplit FirstOfWarp(PickedSplit own) {
+#pragma unroll
+  for (int lanes = kWarpLanes / 2; lanes > 0; lanes /= 2) {
+    PickedSplit other;
+    other.score = __shfl_xor_sync(kWholeWarp, own.score, lanes);
+    other.column = __shfl_xor_sync(kWholeWarp, own.column, lanes);
+    other.place = __shfl_xor_sync(kWholeWarp, own.place, lanes);
+    if (IsBefore(other, own)) own = other;
   }
-  return splits[0];
+  return own;
+}
+
+// Of all threads of a block, in the first warp.
+__device__ PickedSplit FirstOf(PickedSplit own) {
+  __shared__ PickedSplit of_warp[kThreads / kWarpLanes];
+  own = FirstOfWarp(own);
+  if (threadIdx.x % kWarpLanes == 0) of_warp[threadIdx.x / kWarpLanes] = own;
+  __syncthreads();
+  return threadIdx.x < kWarpLanes ? FirstOfWarp(of_warp[threadIdx.x]) : own;
 }
 
 // A block of threads has a block of columns.
@@ -62,6 +69,10 @@ __global__ void __launch_bounds__(kThreads)
 
 void PickSplit(const ObliviousView& view, PickedSplit* of_blocks, PickedSplit* picked,
                cudaStream_t stream) {
+  if (view.blocks == 1) {
+    PickOfBlocks<<<1, kThreads, 0, stream>>>(view, picked);
+    return;
+  }
   PickOfBlocks<<<view.blocks, kThreads, 0, stream>>>(view, of_blocks);
   PickOfAll<<<1, kThreads, 0, stream>>>(of_blocks, view.blocks, picked);
 }

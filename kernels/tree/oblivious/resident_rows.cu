@@ -12,6 +12,8 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kGridMax = 1056;
+constexpr unsigned kSumThreads = 1024;  // where a block of threads has sums of all leaves
+constexpr unsigned kSumGridMax = 264;
 constexpr size_t kSharedLeavesMax = 256;  // whose sums a block of threads has by itself
 constexpr size_t kLeavesMax = size_t{1} << 16;
 constexpr char kWhat[] = "rows of training data on the GPU";
@@ -25,11 +27,13 @@ struct RowView {
 
 unsigned GridFor(uint64_t rows) { return std::min(kGridMax, BlocksFor(rows, kThreads)); }
 
+unsigned SumGridFor(uint64_t rows) { return std::min(kSumGridMax, BlocksFor(rows, kSumThreads)); }
+
 // Calls visit(row) for the rows of a thread.
 template <typename Visit>
 __device__ void ForRows(uint64_t rows, const Visit& visit) {
-  for (uint64_t row = blockIdx.x * uint64_t{kThreads} + threadIdx.x; row < rows;
-       row += uint64_t{gridDim.x} * kThreads) {
+  for (uint64_t row = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x; row < rows;
+       row += uint64_t{gridDim.x} * blockDim.x) {
     visit(row);
   }
 }
@@ -88,10 +92,20 @@ __global__ void __launch_bounds__(kThreads) FillRows(uint64_t rows, double value
   ForRows(rows, [&](uint64_t row) { raw[row] = value; });
 }
 
+__device__ void AddSum(int64_t sum, int64_t* of_warp, int64_t* to) {
+  const int64_t all = ShuffleReduceSum(sum, of_warp);
+  if (threadIdx.x == 0) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(all));
+  }
+}
+
 template <typename Loss>
 __global__ void __launch_bounds__(kThreads)
     RoundRows(RowView view, const __grid_constant__ Loss loss, const RowRanges* ranges,
-              double weight_unit, Row32* gradients, GradientUnits* units) {
+              double weight_unit, Row32* gradients, GradientUnits* units, int64_t* loss_sum) {
+  __shared__ int64_t of_warp[kBlockWarpsMax];
+  const ExactUnits loss_units = ExactUnits::For(ranges->loss.largest, view.rows);
+  int64_t sum = 0;
   const double unit = Row32Unit(ranges->first.largest);
   if (blockIdx.x == 0 && threadIdx.x == 0) *units = {.gradient = unit, .hessian = weight_unit};
   const double gradients_per_one = 1 / unit;
@@ -99,14 +113,9 @@ __global__ void __launch_bounds__(kThreads)
   ForRows(view.rows, [&](uint64_t row) {
     gradients[row] = {.gradient = ToRow32(NumbersOf(view, loss, row).first, gradients_per_one),
                       .hessian = ToRow32(view.weights[row], weights_per_one)};
+    sum += loss_units.Of(LossOf(view, loss, row));
   });
-}
-
-__device__ void AddSum(int64_t sum, int64_t* of_warp, int64_t* to) {
-  const int64_t all = ShuffleReduceSum(sum, of_warp);
-  if (threadIdx.x == 0) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(all));
-  }
+  AddSum(sum, of_warp, loss_sum);
 }
 
 // Of the rows' losses, or of the squares of their gradients.
@@ -134,7 +143,7 @@ class LeafAdder {
     extern __shared__ uint4 shared[];
     own_ = reinterpret_cast<unsigned long long*>(shared);
     if (!IsShared()) return;
-    for (size_t i = threadIdx.x; i < leaves_ * kWarpLanes; i += kThreads) own_[i] = 0;
+    for (size_t i = threadIdx.x; i < leaves_ * kWarpLanes; i += kSumThreads) own_[i] = 0;
     __syncthreads();
   }
   __device__ void Add(uint32_t leaf, int64_t number) {
@@ -145,7 +154,7 @@ class LeafAdder {
   __device__ void Finish() {
     if (!IsShared()) return;
     __syncthreads();
-    for (size_t leaf = threadIdx.x / kWarpLanes; leaf < leaves_; leaf += kThreads / kWarpLanes) {
+    for (size_t leaf = threadIdx.x / kWarpLanes; leaf < leaves_; leaf += kSumThreads / kWarpLanes) {
       const unsigned lane = threadIdx.x % kWarpLanes;
       const unsigned long long sum = ShuffleReduce(own_[leaf * kWarpLanes + lane], PlusOf{});
       if (lane == 0) atomicAdd(reinterpret_cast<unsigned long long*>(sums_ + leaf), sum);
@@ -162,7 +171,7 @@ class LeafAdder {
 
 // First derivatives, and second ones after those of all leaves.
 template <typename Loss>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSumThreads)
     SumDerivatives(RowView view, const __grid_constant__ Loss loss, const uint16_t* leaves,
                    uint32_t leaf_count, ExactUnits first, ExactUnits second, int64_t* sums) {
   LeafAdder adder(2 * size_t{leaf_count}, sums);
@@ -174,7 +183,7 @@ __global__ void __launch_bounds__(kThreads)
   adder.Finish();
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSumThreads)
     SumRowWeights(RowView view, const uint16_t* leaves, uint32_t leaf_count, ExactUnits units,
                   int64_t* sums) {
   LeafAdder adder(leaf_count, sums);
@@ -207,12 +216,15 @@ Status ResidentRows::Set(const TrainedRows& rows, cudaStream_t stream) {
   loss_ = rows.loss;
   weight_unit_ = rows.weight_unit;
   for (const float weight : rows.weights) weight_range_.Add(weight);
+  have_same_weight_ = std::ranges::all_of(
+      rows.weights, [&](float weight) { return weight == weight_range_.largest; });
   STRATA_TRY(labels_.Make(rows_, kWhat));
   STRATA_TRY(weights_.Make(rows_, kWhat));
   STRATA_TRY(labels_.Set(rows.labels, stream));
   STRATA_TRY(weights_.Set(rows.weights, stream));
   STRATA_TRY(step_.Make(kLeavesMax, kWhat));
   STRATA_TRY(sums_.Make(2 * kLeavesMax, kWhat));
+  STRATA_TRY(loss_sum_.Make(1, kWhat));
   for (Values& values : values_) {
     STRATA_TRY(values.raw.Make(rows_, kWhat));
     STRATA_TRY(values.device_ranges.Make(1, kWhat));
@@ -243,15 +255,19 @@ Status ResidentRows::Move(const Values& from, const uint16_t* leaves, std::span<
   return FromCuda(cudaStreamSynchronize(stream), kWhat);
 }
 
-Status ResidentRows::Round(Row32* gradients, GradientUnits* units, cudaStream_t stream) {
+Status ResidentRows::Round(const RoundedRows& to, cudaStream_t stream) {
+  if (is_rounded_) return {};
   const Values& values = values_[raw_];
   const RowView view{rows_, labels_.data(), weights_.data(), values.raw.data()};
+  STRATA_TRY(FromCuda(cudaMemsetAsync(loss_sum_.data(), 0, sizeof(int64_t), stream), kWhat));
   std::visit(
       [&](const auto& loss) {
         RoundRows<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, values.device_ranges.data(),
-                                                           weight_unit_.unit, gradients, units);
+                                                           weight_unit_.unit, to.gradients,
+                                                           to.units, loss_sum_.data());
       },
       loss_);
+  is_rounded_ = true;
   return FromCuda(cudaGetLastError(), kWhat);
 }
 
@@ -279,8 +295,13 @@ Result<double> ResidentRows::SumSquares(cudaStream_t stream) {
   return SumOf(values_[raw_], true, stream);
 }
 
-Result<double> ResidentRows::SumLosses(cudaStream_t stream) {
-  return SumOf(values_[raw_], false, stream);
+Result<double> ResidentRows::SumLosses(const RoundedRows& to, cudaStream_t stream) {
+  STRATA_TRY(Round(to, stream));
+  int64_t sum = 0;
+  STRATA_TRY(loss_sum_.Get(std::span(&sum, 1), stream));
+  STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), kWhat));
+  const ExactRange& range = values_[raw_].ranges.loss;
+  return range.are_finite ? ExactUnits::For(range.largest, rows_).Value(sum) : math::Infinity();
 }
 
 Result<LeafSums> ResidentRows::SumLeaves(const uint16_t* leaves, size_t leaf_count,
@@ -293,7 +314,7 @@ Result<LeafSums> ResidentRows::SumLeaves(const uint16_t* leaves, size_t leaf_cou
   const RowView view{rows_, labels_.data(), weights_.data(), values.raw.data()};
   std::visit(
       [&](const auto& loss) {
-        SumDerivatives<<<GridFor(rows_), kThreads, SharedBytes(count), stream>>>(
+        SumDerivatives<<<SumGridFor(rows_), kSumThreads, SharedBytes(count), stream>>>(
             view, loss, leaves, static_cast<uint32_t>(leaf_count), first, second, sums_.data());
       },
       loss_);
@@ -305,15 +326,21 @@ Result<LeafSums> ResidentRows::SumLeaves(const uint16_t* leaves, size_t leaf_cou
                   .second = ValuesOf(all.subspan(leaf_count), second)};
 }
 
-Result<std::vector<double>> ResidentRows::SumWeights(const uint16_t* leaves, size_t leaf_count,
+Result<std::vector<double>> ResidentRows::SumWeights(const uint16_t* leaves,
+                                                     std::span<const uint32_t> counts,
                                                      cudaStream_t stream) {
   const ExactUnits units = ExactUnits::For(weight_range_.largest, rows_);
+  std::vector<int64_t> sums(counts.size());
+  if (have_same_weight_) {
+    const int64_t weight = units.Of(weight_range_.largest);
+    for (size_t leaf = 0; leaf < sums.size(); ++leaf) sums[leaf] = counts[leaf] * weight;
+    return ValuesOf(sums, units);
+  }
   STRATA_TRY(
-      FromCuda(cudaMemsetAsync(sums_.data(), 0, leaf_count * sizeof(int64_t), stream), kWhat));
+      FromCuda(cudaMemsetAsync(sums_.data(), 0, sums.size() * sizeof(int64_t), stream), kWhat));
   const RowView view{rows_, labels_.data(), weights_.data(), nullptr};
-  SumRowWeights<<<GridFor(rows_), kThreads, SharedBytes(leaf_count), stream>>>(
-      view, leaves, static_cast<uint32_t>(leaf_count), units, sums_.data());
-  std::vector<int64_t> sums(leaf_count);
+  SumRowWeights<<<SumGridFor(rows_), kSumThreads, SharedBytes(sums.size()), stream>>>(
+      view, leaves, static_cast<uint32_t>(sums.size()), units, sums_.data());
   STRATA_TRY(sums_.Get(sums, stream));
   STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), kWhat));
   return ValuesOf(sums, units);
@@ -335,6 +362,7 @@ void ResidentRows::Keep() { tried_ = next_; }
 Status ResidentRows::Add(const uint16_t* leaves, std::span<const double> values,
                          cudaStream_t stream) {
   tried_ = raw_;
+  is_rounded_ = false;
   return Move(values_[raw_], leaves, values, &values_[raw_], stream);
 }
 

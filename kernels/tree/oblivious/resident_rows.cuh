@@ -19,17 +19,26 @@ struct RowRanges {
   ExactRange loss;
 };
 
+// Where a tree takes its rows from.
+struct RoundedRows {
+  Row32* gradients = nullptr;
+  GradientUnits* units = nullptr;
+};
+
 class ResidentRows {
  public:
   Status Set(const TrainedRows& rows, cudaStream_t stream);
 
-  // Rounds the gradients at the raw values, and the weights, as FixedRows does; writes the units.
-  Status Round(Row32* gradients, GradientUnits* units, cudaStream_t stream);
+  // Rounds the gradients at the raw values, and the weights, as FixedRows does, unless that has
+  // been done since they changed. The losses are summed up on the way.
+  Status Round(const RoundedRows& to, cudaStream_t stream);
   Result<double> SumSquares(cudaStream_t stream);
-  Result<double> SumLosses(cudaStream_t stream);
+  // Rounds, too.
+  Result<double> SumLosses(const RoundedRows& to, cudaStream_t stream);
   // At the values that are tried. `leaves` are the rows' of the tree.
   Result<LeafSums> SumLeaves(const uint16_t* leaves, size_t leaf_count, cudaStream_t stream);
-  Result<std::vector<double>> SumWeights(const uint16_t* leaves, size_t leaf_count,
+  // `counts` are the rows of each leaf.
+  Result<std::vector<double>> SumWeights(const uint16_t* leaves, std::span<const uint32_t> counts,
                                          cudaStream_t stream);
   Status Try(const uint16_t* leaves, std::span<const double> step, cudaStream_t stream);
   Result<double> SumTriedLosses(cudaStream_t stream);
@@ -52,6 +61,8 @@ class ResidentRows {
   ObliviousLoss loss_;
   WeightUnit weight_unit_;
   ExactRange weight_range_;
+  bool have_same_weight_ = false;
+  bool is_rounded_ = false;
   DeviceMemory<float> labels_;
   DeviceMemory<float> weights_;
   Values values_[3];
@@ -60,6 +71,7 @@ class ResidentRows {
   size_t next_ = 1;   // where the last try went
   DeviceMemory<double> step_;
   DeviceMemory<int64_t> sums_;
+  DeviceMemory<int64_t> loss_sum_;
 };
 
 }  // namespace strata::gpu_tree

@@ -37,6 +37,7 @@ struct alignas(16) float4 {
 struct alignas(16) ulonglong2 {
   unsigned long long x, y;
 };
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct dim3 {
   unsigned x, y, z;
