@@ -537,6 +537,9 @@ TEST(CatBoostJob, WhatDoesNotFitIsSaid) {
   const std::string query[] = {"data.columns=age,city,y,q", "data.query=q"};
   EXPECT_THAT(ParseJob(kCatBoostJob, "c.toml", query).status().message(),
               HasSubstr("data.query has no effect on gbdt.algorithm = \"catboost\""));
+  std::string with_keys = kCatBoostJob;
+  with_keys.insert(with_keys.find("[model]"), "keys_of = \"street\"\n");
+  EXPECT_THAT(ParseJob(with_keys, "c.toml", {}).status().message(), HasSubstr("feature.keys_of"));
   const std::tuple<const char*, const char*, const char*> cases[] = {
       {"data.trains=x", "train", "unknown key 'data.trains'; did you mean 'data.train'?"},
       {"gbdt.algorithm=xgboost", "train", "gbdt.algorithm must be one of lightgbm, catboost"},

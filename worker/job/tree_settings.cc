@@ -195,6 +195,8 @@ Status CheckTreeSections(const Settings& settings, std::string_view allowed) {
     if (feature.IsSet("transforms")) {
       return WithoutEffect(feature.Origin("transforms"), "feature.transforms");
     }
+    if (feature.IsSet("keys_of"))
+      return WithoutEffect(feature.Origin("keys_of"), "feature.keys_of");
     if (feature.Text("kind") == "bucketised") {
       return Invalid(fmt::format(
           "{}: feature.kind = \"bucketised\": trees find boundaries themselves; use \"numeric\"",

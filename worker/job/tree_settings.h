@@ -26,7 +26,7 @@ Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfi
                                         const std::string& task);
 
 // Refuses what has no effect on trees: other kinds' sections, but for the key `allowed`, and
-// transformed features. kInvalid: file:line, the key, what to do.
+// transforms and shared keys of features. kInvalid: file:line, the key, what to do.
 Status CheckTreeSections(const Settings& settings, std::string_view allowed);
 
 // The one file among a key's, or "". kInvalid: there are several.
