@@ -236,6 +236,7 @@ Status CheckOutputs(Disk& disk, const WorkerOptions& options) {
   if (options.calc.has_value()) {
     read.insert(read.end(), options.calc->inputs.begin(), options.calc->inputs.end());
   }
+  if (options.apply.has_value()) read.push_back({"output.model", options.apply->model_file});
   if (options.fit.has_value()) {
     read.insert(read.end(), options.fit->inputs.begin(), options.fit->inputs.end());
   }

@@ -167,6 +167,7 @@ TEST(CatBoostProcess, AJobFileTrainsEvaluatesAndPredicts) {
 TEST(CatBoostProcess, WrongJobsEndWithExitCode2AndSayWhatToDo) {
   const TempFolder folder;
   WriteWholeFile(folder.File("job.toml"), JobText());
+  WriteWholeFile(folder.File("m.json"), ReadWholeFile(kGolden + "numbers.json"));
   WriteWholeFile(folder.File("light.toml"), "[model]\nkind = \"gbdt\"\n[gbdt]\ndepth = 3\n");
   const std::string job = "--job=" + folder.File("job.toml");
   const std::pair<std::vector<std::string>, std::string> cases[] = {
@@ -181,6 +182,9 @@ TEST(CatBoostProcess, WrongJobsEndWithExitCode2AndSayWhatToDo) {
       {{job, "output.model=" + folder.File("m.cbm")}, "CatBoost's binary format (.cbm)"},
       {{job, "output.model=" + folder.File("none/m.json")}, "output.model = "},
       {{job, "output.model=" + folder.File("job.toml")}, "output.model = "},
+      {{job, "--task=evaluate", "output.model=" + folder.File("m.json"),
+        "--log-file=" + folder.File("m.json")},
+       "is a file of output.model: name another"},
       {{job, "--task=evaluate", "output.model=" + folder.File("none.json")}, "none.json"},
       {{job, "--task=predict", "output.predictions=" + folder.File("job.toml")},
        "output.predictions = "},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <sstream>
 
 #include "base/clock.h"
@@ -256,6 +257,28 @@ TEST_F(CatBoostJobRows, MeanWhatTheJobSays) {
   EXPECT_EQ(Read(disk_, "job.json"), Read(disk_, "model.json"));
 }
 
+TEST_F(CatBoostJobRows, TheDeviceIsThatOfTheJob) {
+  const auto device = [this](const std::vector<std::string>& overrides, const std::string& task) {
+    const Result<JobConfig> job = LoadJob(disk_, "job.toml", overrides, task);
+    EXPECT_TRUE(job.ok()) << job.status().ToString();
+    if (task == "train") {
+      const Result<FitOptions> options = FitOptionsOfJob(*job);
+      EXPECT_TRUE(options.ok()) << options.status().ToString();
+      return options->parameters.device;
+    }
+    const Result<ApplyOptions> options = ApplyOptionsOfJob(*job, task);
+    EXPECT_TRUE(options.ok()) << options.status().ToString();
+    return options->parameters.device;
+  };
+  for (const char* const task : {"train", "evaluate", "predict"}) {
+    EXPECT_EQ(device({}, task).kind, DeviceKind::kCpu) << task;
+    EXPECT_EQ(device({"gbdt.task_type=GPU"}, task).kind, std::nullopt) << task;
+    EXPECT_EQ(device({"gbdt.task_type=GPU", "compute.device=cpu"}, task).kind, DeviceKind::kCpu);
+    EXPECT_EQ(device({"compute.device=cuda:3"}, task).kind, DeviceKind::kCuda) << task;
+    EXPECT_EQ(device({"compute.device=cuda:3"}, task).ordinal, 3) << task;
+  }
+}
+
 TEST_F(CatBoostJobRows, TheCommandLineWinsUnderEachName) {
   ASSERT_TRUE(RunJob(disk_, "train", {"gbdt.learning_rate=0.1", "job.seed=5"}).ok());
   const std::string expected = Read(disk_, "job.json");
@@ -362,6 +385,8 @@ TEST_F(CatBoostJobRows, MistakesNameThePlaceAndWhatToDo) {
       {"loss_function = \"Poisson\"",
        "rows.csv: the line at byte 50: expected a label that is 0 or above"}};
   for (const auto& [line, expected] : cases) EXPECT_THAT(error(line), HasSubstr(expected)) << line;
+  const std::string deep = "depth = " + std::string(100, '[') + std::string(100, ']');
+  EXPECT_THAT(error(deep), HasSubstr("job.toml:22:1: "));
   EXPECT_THAT(error("", "predict"), HasSubstr("job.json"));  // there is no model
   ASSERT_EQ(error(""), "");
   EXPECT_THAT(error("loss_function = \"MAE\"", "evaluate"),

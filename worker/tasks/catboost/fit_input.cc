@@ -129,8 +129,9 @@ Result<Settings> ReadFitSettings(std::span<const OpenValue> parameters) {
   for (const bool of_words : {true, false}) {
     for (const OpenValue& given : parameters) {
       if ((given.origin == kCommandLine) != of_words) continue;
-      STRATA_ASSIGN(const nlohmann::json json, ParseJson(given.json, given.origin));
-      reading.Add(given.key, JsonAt(json, fmt::format("{}: {}", given.origin, given.key)),
+      const Result<nlohmann::json> json = ParseJson(given.json, given.origin);
+      if (!json.ok()) return Invalid(json.status().message());
+      reading.Add(given.key, JsonAt(*json, fmt::format("{}: {}", given.origin, given.key)),
                   given.origin);
       if (of_words) keys.insert(FitKey(given.key));
     }
