@@ -61,7 +61,7 @@ class OnGpu : public GpuOblivious {
     view_.has_unit_weights = gradients.has_unit_weights;
     STRATA_TRY(gradients_.memory().Set(gradients.rows, stream_));
     STRATA_TRY(units_.memory().Set(gradients.units, stream_));
-    for (size_t i = 0; i < batches_used_; ++i) batches_[i]->has_kept = false;
+    ForgetHistograms();
     return Wait("gradients of rows on the GPU");
   }
 
@@ -173,6 +173,21 @@ class OnGpu : public GpuOblivious {
     return rows_.Round({gradients_.data(), units_.data()}, stream_);
   }
 
+  Result<bool> BeginFromSample(const RowSample& sample) override {
+    const DeviceScope scope(device_);
+    STRATA_TRY(StartTree(1, false));
+    return Resample(sample);
+  }
+
+  Result<bool> Resample(const RowSample& sample) override {
+    const DeviceScope scope(device_);
+    STRATA_ASSIGN(const SampledRows sampled,
+                  rows_.RoundSample(sample, {gradients_.data(), units_.data()}, stream_));
+    view_.has_unit_weights = sampled.weight_unit.is_only_weight;
+    ForgetHistograms();
+    return sampled.has_rows;
+  }
+
   Result<double> SumSquares() override {
     const DeviceScope scope(device_);
     return rows_.SumSquares(stream_);
@@ -206,6 +221,11 @@ class OnGpu : public GpuOblivious {
  private:
   static constexpr size_t kRowsPadding = 16;
   static constexpr size_t kNoSplit = 16;  // numbers of leaves have no such bit
+
+  // Those of the next level do not come from this one's.
+  void ForgetHistograms() {
+    for (size_t i = 0; i < batches_used_; ++i) batches_[i]->has_kept = false;
+  }
 
   // The batch of a column of the tree, whose number becomes that in the batch.
   const ColumnBatch& BatchOf(size_t* column) const {

@@ -118,6 +118,54 @@ __global__ void __launch_bounds__(kThreads)
   AddSum(sum, of_warp, loss_sum);
 }
 
+// Not negative numbers are ordered as their bits are.
+__device__ void PutLargest(double number, unsigned long long* of_warp, double* to) {
+  const unsigned long long bits =
+      ShuffleReduceMax(static_cast<unsigned long long>(math::BitsOf(number)), 0ULL, of_warp);
+  if (threadIdx.x == 0) atomicMax(reinterpret_cast<unsigned long long*>(to), bits);
+}
+__device__ void PutLeast(double number, unsigned long long* of_warp, double* to) {
+  const unsigned long long bits =
+      ShuffleReduceMin(static_cast<unsigned long long>(math::BitsOf(number)), ~0ULL, of_warp);
+  if (threadIdx.x == 0) atomicMin(reinterpret_cast<unsigned long long*>(to), bits);
+}
+
+__global__ void ClearSampleRange(SampleRange* range) { *range = {}; }
+
+template <typename Loss>
+__global__ void __launch_bounds__(kThreads)
+    RangeOfSample(RowView view, const __grid_constant__ Loss loss, RowSample sample,
+                  SampleRange* range) {
+  __shared__ unsigned long long of_warp[kBlockWarpsMax];
+  SampleRange own;
+  ForRows(view.rows, [&](uint64_t row) {
+    const double factor = sample.FactorOf(row);
+    const double gradient = std::fabs(NumbersOf(view, loss, row).first * factor);
+    const double weight = view.weights[row] * factor;
+    if (gradient < math::Infinity() && gradient > own.gradient) own.gradient = gradient;
+    if (weight < math::Infinity() && weight > own.weight) own.weight = weight;
+    if (weight > 0 && weight < own.least_weight) own.least_weight = weight;
+    if (factor > 0) own.has_rows = 1;
+  });
+  PutLargest(own.gradient, of_warp, &range->gradient);
+  PutLargest(own.weight, of_warp, &range->weight);
+  PutLeast(own.least_weight, of_warp, &range->least_weight);
+  if (__syncthreads_count(own.has_rows != 0 ? 1 : 0) > 0 && threadIdx.x == 0) range->has_rows = 1;
+}
+
+template <typename Loss>
+__global__ void __launch_bounds__(kThreads)
+    RoundSampleRows(RowView view, const __grid_constant__ Loss loss, RowSample sample,
+                    GradientUnits units, RoundedRows to) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) *to.units = units;
+  ForRows(view.rows, [&](uint64_t row) {
+    const double factor = sample.FactorOf(row);
+    to.gradients[row] = {
+        .gradient = ToRow32(NumbersOf(view, loss, row).first * factor, 1 / units.gradient),
+        .hessian = ToRow32(view.weights[row] * factor, 1 / units.hessian)};
+  });
+}
+
 // Of the rows' losses, or of the squares of their gradients.
 template <typename Loss>
 __global__ void __launch_bounds__(kThreads) SumRows(RowView view, const __grid_constant__ Loss loss,
@@ -225,6 +273,7 @@ Status ResidentRows::Set(const TrainedRows& rows, cudaStream_t stream) {
   STRATA_TRY(step_.Make(kLeavesMax, kWhat));
   STRATA_TRY(sums_.Make(2 * kLeavesMax, kWhat));
   STRATA_TRY(loss_sum_.Make(1, kWhat));
+  STRATA_TRY(sample_range_.Make(1, kWhat));
   for (Values& values : values_) {
     STRATA_TRY(values.raw.Make(rows_, kWhat));
     STRATA_TRY(values.device_ranges.Make(1, kWhat));
@@ -269,6 +318,31 @@ Status ResidentRows::Round(const RoundedRows& to, cudaStream_t stream) {
       loss_);
   is_rounded_ = true;
   return FromCuda(cudaGetLastError(), kWhat);
+}
+
+Result<SampledRows> ResidentRows::RoundSample(const RowSample& sample, const RoundedRows& to,
+                                              cudaStream_t stream) {
+  const RowView view{rows_, labels_.data(), weights_.data(), values_[raw_].raw.data()};
+  ClearSampleRange<<<1, 1, 0, stream>>>(sample_range_.data());
+  std::visit(
+      [&](const auto& loss) {
+        RangeOfSample<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, sample,
+                                                               sample_range_.data());
+      },
+      loss_);
+  SampleRange range;
+  STRATA_TRY(sample_range_.Get(std::span(&range, 1), stream));
+  STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), kWhat));
+  const WeightUnit weight_unit = WeightUnit::For(range.weight, range.least_weight);
+  const GradientUnits units{.gradient = Row32Unit(range.gradient), .hessian = weight_unit.unit};
+  std::visit(
+      [&](const auto& loss) {
+        RoundSampleRows<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, sample, units, to);
+      },
+      loss_);
+  is_rounded_ = false;  // with other factors
+  STRATA_TRY(FromCuda(cudaGetLastError(), kWhat));
+  return SampledRows{.weight_unit = weight_unit, .has_rows = range.has_rows != 0};
 }
 
 Result<double> ResidentRows::SumOf(const Values& values, bool is_square, cudaStream_t stream) {

@@ -25,6 +25,19 @@ struct RoundedRows {
   GradientUnits* units = nullptr;
 };
 
+struct SampledRows {
+  WeightUnit weight_unit;
+  bool has_rows = false;  // a factor is above 0
+};
+
+// Of sizes that are finite.
+struct SampleRange {
+  double gradient = 0;                     // the largest
+  double weight = 0;                       // the largest
+  double least_weight = math::Infinity();  // of those that are not 0
+  uint64_t has_rows = 0;
+};
+
 class ResidentRows {
  public:
   Status Set(const TrainedRows& rows, cudaStream_t stream);
@@ -32,6 +45,9 @@ class ResidentRows {
   // Rounds the gradients at the raw values, and the weights, as FixedRows does, unless that has
   // been done since they changed. The losses are summed up on the way.
   Status Round(const RoundedRows& to, cudaStream_t stream);
+  // Rounds gradients and weights times the factors of a sample.
+  Result<SampledRows> RoundSample(const RowSample& sample, const RoundedRows& to,
+                                  cudaStream_t stream);
   Result<double> SumSquares(cudaStream_t stream);
   // Rounds, too.
   Result<double> SumLosses(const RoundedRows& to, cudaStream_t stream);
@@ -72,6 +88,7 @@ class ResidentRows {
   DeviceMemory<double> step_;
   DeviceMemory<int64_t> sums_;
   DeviceMemory<int64_t> loss_sum_;
+  DeviceMemory<SampleRange> sample_range_;
 };
 
 }  // namespace strata::gpu_tree

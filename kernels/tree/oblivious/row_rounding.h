@@ -26,6 +26,12 @@ STRATA_HD int32_t ToRow32(double number, double units_per_one) {
 struct WeightUnit {
   double unit = 1;
   bool is_only_weight = false;  // a weight is 0 or a unit
+
+  // Of weights of which these are the largest and the least that is not 0.
+  static WeightUnit For(double largest, double least) {
+    if (least >= largest && largest > 0x1p-1000) return {largest, true};
+    return {Row32Unit(largest), false};
+  }
 };
 
 }  // namespace strata

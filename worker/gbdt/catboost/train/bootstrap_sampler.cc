@@ -31,27 +31,6 @@ bool IsActive(const BootstrapParameters& p, double share) {
   return p.type == BootstrapType::kBayesian ? p.bagging_temperature > 0 : share < 1;
 }
 
-double BayesianFactor(double uniform, double temperature) {
-  const double exponential = -math::Log(1 - uniform);  // of (0, 1]
-  if (temperature == 1) return exponential;
-  return math::Exp(temperature * math::Log(exponential));
-}
-
-// The inverse of the distribution function, for the mean -ln(none).
-double PoissonFactor(double uniform, double none) {
-  const double mean = -math::Log(none);
-  double count = 0;
-  double probability = none;
-  double cumulated = none;
-  // The sum of all probabilities may stay below 1 by rounding.
-  while (uniform >= cumulated && probability > 0x1p-60) {
-    count += 1;
-    probability *= mean / count;
-    cumulated += probability;
-  }
-  return count;
-}
-
 // The threshold t for which the sum of min(1, number / t) is `wanted`, above 0 and below their
 // count. It narrows the numbers down to those that may be next to t.
 double MvsThreshold(std::vector<double> numbers, double wanted) {
@@ -124,7 +103,7 @@ double BootstrapSampler::MvsReg(const RowGradients& gradients, std::span<const d
 Status BootstrapSampler::Draw(uint64_t tree, uint64_t level, std::span<const double> gradients,
                               std::span<const double> last_leaves, WorkPool& pool,
                               std::span<float> factors) const {
-  const uint64_t draw_seed = RowHash(RowHash(Mix64(seed_) ^ kSampleSequence, tree), level);
+  const uint64_t draw_seed = DrawSeed(tree, level);
   const RowGradients of_rows = {.all = gradients, .rows = factors.size()};
   const double mvs_reg = MvsReg(of_rows, last_leaves, pool);
   std::atomic<bool> has_rows = false;
@@ -133,9 +112,25 @@ Status BootstrapSampler::Draw(uint64_t tree, uint64_t level, std::span<const dou
       has_rows = true;
     }
   });
-  if (has_rows) return {};
-  return Invalid(fmt::format("sampling leaves none of {} rows: raise subsample, which is {}",
-                             factors.size(), static_cast<float>(share_)));
+  return has_rows ? Status() : NoRows(factors.size());
+}
+
+uint64_t BootstrapSampler::DrawSeed(uint64_t tree, uint64_t level) const {
+  return RowHash(RowHash(Mix64(seed_) ^ kSampleSequence, tree), level);
+}
+
+RowSample BootstrapSampler::SampleOf(uint64_t draw_seed) const {
+  return {.kind = p_.type == BootstrapType::kBernoulli ? RowSampleKind::kBernoulli
+                  : p_.type == BootstrapType::kPoisson ? RowSampleKind::kPoisson
+                                                       : RowSampleKind::kBayesian,
+          .temperature = p_.bagging_temperature,
+          .share = share_,
+          .seed = draw_seed};
+}
+
+Status BootstrapSampler::NoRows(size_t rows) const {
+  return Invalid(fmt::format("sampling leaves none of {} rows: raise subsample, which is {}", rows,
+                             static_cast<float>(share_)));
 }
 
 bool BootstrapSampler::DrawPiece(uint64_t draw_seed, const RowGradients& gradients, double mvs_reg,
@@ -148,26 +143,17 @@ bool BootstrapSampler::DrawPiece(uint64_t draw_seed, const RowGradients& gradien
     }
     threshold = MvsThreshold(sizes, share_ * static_cast<double>(sizes.size()));
   }
+  const RowSample sample = SampleOf(draw_seed);
   for (size_t i = 0; i < factors.size(); ++i) {
-    const double uniform = RowUniform(draw_seed, begin + i);
+    if (p_.type != BootstrapType::kMvs) {
+      factors[i] = sample.FactorOf(begin + i);
+      continue;
+    }
     double factor = 1;
-    switch (p_.type) {
-      case BootstrapType::kNo:
-        break;
-      case BootstrapType::kBayesian:
-        factor = BayesianFactor(uniform, p_.bagging_temperature);
-        break;
-      case BootstrapType::kBernoulli:
-        factor = uniform < share_ ? 1 : 0;
-        break;
-      case BootstrapType::kPoisson:
-        factor = PoissonFactor(uniform, 1 - share_);
-        break;
-      case BootstrapType::kMvs:
-        // Gradients that are all 0 have the threshold 0.
-        if (sizes[i] < threshold)
-          factor = uniform * threshold < sizes[i] ? threshold / sizes[i] : 0;
-        break;
+    // Gradients that are all 0 have the threshold 0.
+    if (sizes[i] < threshold) {
+      const double uniform = RowUniform(draw_seed, begin + i);
+      factor = uniform * threshold < sizes[i] ? threshold / sizes[i] : 0;
     }
     factors[i] = static_cast<float>(factor);
   }

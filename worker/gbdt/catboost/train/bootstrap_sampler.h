@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/thread/work_pool.h"
+#include "kernels/tree/oblivious/row_sample.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -40,6 +41,13 @@ class BootstrapSampler {
 
   // False: all factors are 1, and nobody needs to draw them.
   bool is_active() const { return is_active_; }
+
+  // What a draw depends on, besides the rows.
+  uint64_t DrawSeed(uint64_t tree, uint64_t level) const;
+  // How a device draws, where rows are sampled and the type is not kMvs.
+  RowSample SampleOf(uint64_t draw_seed) const;
+  // The error where a draw leaves no row.
+  Status NoRows(size_t rows) const;
 
   // Writes the factor of each row, which does not depend on the pool. It depends on the seed, on
   // tree and level, and on the row. Those of kMvs also depend on the lengths of gradients and of

@@ -56,8 +56,7 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
   for (; grower_->levels() < p_.depth; ++level.level) {
     STRATA_TRY(check_());
     if (level.level > 0 && p_.sampling.is_per_level) {
-      STRATA_ASSIGN(const SplitRows of_level, SampleRows(level.level));
-      STRATA_TRY(grower_->SetGradients(of_level.gradients, of_level.weights));
+      STRATA_TRY(Resample(level.level, raw.empty()));
     }
     STRATA_TRY(grower_->AddColumns(ctrs.NextLevel()));
     STRATA_ASSIGN(const LevelScores* const scores, grower_->Score());
@@ -75,8 +74,8 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
 }
 
 bool TreeSearch::TakesLargest() const {
-  return p_.random_strength == 0 && p_.rsm == 1 && !rules_->is_active() &&
-         p_.features.directions.empty() && !statistics_.HasCategories();
+  return p_.random_strength == 0 && p_.rsm == 1 && !p_.sampling.is_per_level &&
+         !rules_->is_active() && p_.features.directions.empty() && !statistics_.HasCategories();
 }
 
 Result<double> TreeSearch::Begin(std::span<const double> raw) {
@@ -89,9 +88,28 @@ Result<double> TreeSearch::Begin(std::span<const double> raw) {
 }
 
 Result<double> TreeSearch::BeginOnGpu() {
-  STRATA_TRY(grower_->gpu()->BeginFromRows());
+  if (sampler_.is_active()) {
+    STRATA_ASSIGN(const bool has_rows, grower_->gpu()->BeginFromSample(SampleOnGpu(0)));
+    if (!has_rows) return sampler_.NoRows(learn_.rows());
+  } else {
+    STRATA_TRY(grower_->gpu()->BeginFromRows());
+  }
   if (p_.random_strength == 0) return 0.0;
   return grower_->gpu()->device().SumSquares();
+}
+
+RowSample TreeSearch::SampleOnGpu(size_t level) const {
+  return sampler_.SampleOf(sampler_.DrawSeed(model_.trees.size(), level));
+}
+
+// From the next level on.
+Status TreeSearch::Resample(size_t level, bool is_on_gpu) {
+  if (!is_on_gpu) {
+    STRATA_ASSIGN(const SplitRows rows, SampleRows(level));
+    return grower_->SetGradients(rows.gradients, rows.weights);
+  }
+  STRATA_ASSIGN(const bool has_rows, grower_->gpu()->device().Resample(SampleOnGpu(level)));
+  return has_rows ? Status() : sampler_.NoRows(learn_.rows());
 }
 
 Result<ObliviousTree> TreeSearch::Finish(TreeCtrs* ctrs) {

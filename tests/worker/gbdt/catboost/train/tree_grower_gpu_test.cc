@@ -153,17 +153,26 @@ TEST_P(TrainingOnGpu, MakesTheModelOfTheCpu) {
 INSTANTIATE_TEST_SUITE_P(All, TrainingOnGpu, testing::ValuesIn(GoldenTrainings()),
                          [](const auto& test) { return test.param; });
 
-// Rows that are not sampled stay on the GPU, with noise in the scores, too.
+// Rows stay on the GPU unless they are sampled by their gradients.
 TEST_F(TreesOnGpu, MayHaveTheirRowsThere) {
+  const std::vector<std::string> samples[] = {
+      {"bootstrap_type=No"},
+      {"bootstrap_type=Bayesian", "bagging_temperature=0.7"},
+      {"bootstrap_type=Bernoulli", "subsample=0.6"},
+      {"bootstrap_type=Poisson", "subsample=0.6", "sampling_frequency=PerTreeLevel"}};
+  size_t sample = 0;
   for (const char* name : {"average", "huber", "cross_entropy", "poisson", "tweedie"}) {
     TrainingCase training = GoldenTraining(name);
-    nlohmann::json& params = training.json["params"];
-    params["random_strength"] = 1;
-    params["bootstrap_type"] = "No";
+    training.json["params"].erase("bootstrap_type");
     for (const char* method : {"Newton", "Gradient"}) {
-      SCOPED_TRACE(fmt::format("{}, {}", name, method));
-      ExpectTheSameTraining(training, {fmt::format("leaf_estimation_method={}", method),
-                                       "leaf_estimation_iterations=4"});
+      for (const char* noise : {"0", "1"}) {
+        std::vector<std::string> more = samples[sample++ % std::size(samples)];
+        SCOPED_TRACE(fmt::format("{}, {}, noise {}, {}", name, method, noise, more[0]));
+        more.push_back(fmt::format("leaf_estimation_method={}", method));
+        more.push_back("leaf_estimation_iterations=4");
+        more.push_back(fmt::format("random_strength={}", noise));
+        ExpectTheSameTraining(training, more);
+      }
     }
   }
 }

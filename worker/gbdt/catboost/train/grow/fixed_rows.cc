@@ -48,8 +48,7 @@ NumberSizes FindSizes(std::span<const double> numbers, WorkPool& pool) {
 
 WeightUnit FindWeightUnit(std::span<const double> weights, WorkPool& pool) {
   const NumberSizes sizes = FindSizes(weights, pool);
-  if (sizes.least >= sizes.largest && sizes.largest > 0x1p-1000) return {sizes.largest, true};
-  return {Row32Unit(sizes.largest), false};
+  return WeightUnit::For(sizes.largest, sizes.least);
 }
 
 void FixedRows::Round(std::span<const double> gradients, std::span<const double> weights,

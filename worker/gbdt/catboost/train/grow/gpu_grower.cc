@@ -16,6 +16,11 @@ Status GpuGrower::BeginFromRows() {
   return gpu_->BeginFromRows();
 }
 
+Result<bool> GpuGrower::BeginFromSample(const RowSample& sample) {
+  StartTree(true);
+  return gpu_->BeginFromSample(sample);
+}
+
 void GpuGrower::StartTree(bool is_resident) {
   is_resident_ = is_resident;
   columns_.clear();
