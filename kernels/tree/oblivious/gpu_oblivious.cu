@@ -192,6 +192,10 @@ class OnGpu : public GpuOblivious {
     const DeviceScope scope(device_);
     return rows_.SumSquares(stream_);
   }
+  Result<double> SumSizes() override {
+    const DeviceScope scope(device_);
+    return rows_.SumSizes(stream_);
+  }
   Result<double> SumLosses() override {
     const DeviceScope scope(device_);
     return rows_.SumLosses({gradients_.data(), units_.data()}, stream_);

@@ -93,6 +93,7 @@ class GpuOblivious {
 
   // Of the gradients at the rows' raw values.
   virtual Result<double> SumSquares() = 0;
+  virtual Result<double> SumSizes() = 0;
   // Of the rows' losses, times their weights.
   virtual Result<double> SumLosses() = 0;
   virtual Result<std::vector<double>> SumLeafWeights() = 0;

@@ -132,14 +132,79 @@ __device__ void PutLeast(double number, unsigned long long* of_warp, double* to)
 
 __global__ void ClearSampleRange(SampleRange* range) { *range = {}; }
 
+__global__ void __launch_bounds__(kThreads)
+    DrawRows(uint64_t rows, RowSample sample, float* factors) {
+  ForRows(rows, [&](uint64_t row) { factors[row] = sample.FactorOf(row); });
+}
+
+// A block of threads has the rows of a threshold.
+template <typename Loss>
+__global__ void __launch_bounds__(kSumThreads)
+    DrawMvs(RowView view, const __grid_constant__ Loss loss, RowSample sample, float* factors) {
+  constexpr unsigned kOfThread = kMvsRows / kSumThreads;
+  __shared__ unsigned long long of_warp[kBlockWarpsMax];
+  const uint64_t begin = uint64_t{blockIdx.x} * kMvsRows;
+  const uint64_t count = min(uint64_t{kMvsRows}, view.rows - begin);
+  double sizes[kOfThread];
+  double largest = 0;
+#pragma unroll
+  for (unsigned k = 0; k < kOfThread; ++k) {
+    const uint64_t i = k * kSumThreads + threadIdx.x;
+    if (i >= count) continue;
+    const double first = NumbersOf(view, loss, begin + i).first;
+    sizes[k] = sample.SizeOf(first * first);
+    largest = sizes[k] > largest ? sizes[k] : largest;
+  }
+  const unsigned long long most =
+      ShuffleReduceMax(static_cast<unsigned long long>(math::BitsOf(largest)), 0ULL, of_warp);
+  const ExactUnits units = ExactUnits::For(math::FromBits(most), kMvsRows);
+  const double wanted = sample.share * static_cast<double>(count);
+  const auto sums_below = [&](double size, bool with_equal) {
+    int64_t below = 0;
+    int others = 0;
+#pragma unroll
+    for (unsigned k = 0; k < kOfThread; ++k) {
+      const uint64_t i = k * kSumThreads + threadIdx.x;
+      if (i >= count) continue;
+      const bool is_below = sizes[k] < size || (with_equal && sizes[k] == size);
+      below += is_below ? units.Of(sizes[k]) : 0;
+      others += is_below ? 0 : 1;
+    }
+    MvsSums sums;
+    sums.below =
+        static_cast<int64_t>(ShuffleReduceSum(static_cast<unsigned long long>(below), of_warp));
+    sums.others =
+        static_cast<uint32_t>(ShuffleReduceSum(static_cast<unsigned long long>(others), of_warp));
+    return sums;
+  };
+  // The largest size that keeps more than wanted, by its bits.
+  unsigned long long keeps = 0;
+  unsigned long long ends = most + 1;
+  while (ends - keeps > 1) {
+    const unsigned long long middle = keeps + (ends - keeps) / 2;
+    const double size = math::FromBits(middle);
+    if (sums_below(size, false).KeepsMore(units, size, wanted)) {
+      keeps = middle;
+    } else {
+      ends = middle;
+    }
+  }
+  const double threshold = sums_below(math::FromBits(keeps), true).Threshold(units, wanted);
+#pragma unroll
+  for (unsigned k = 0; k < kOfThread; ++k) {
+    const uint64_t i = k * kSumThreads + threadIdx.x;
+    if (i < count) factors[begin + i] = sample.MvsFactorOf(begin + i, sizes[k], threshold);
+  }
+}
+
 template <typename Loss>
 __global__ void __launch_bounds__(kThreads)
-    RangeOfSample(RowView view, const __grid_constant__ Loss loss, RowSample sample,
+    RangeOfSample(RowView view, const __grid_constant__ Loss loss, const float* factors,
                   SampleRange* range) {
   __shared__ unsigned long long of_warp[kBlockWarpsMax];
   SampleRange own;
   ForRows(view.rows, [&](uint64_t row) {
-    const double factor = sample.FactorOf(row);
+    const double factor = factors[row];
     const double gradient = std::fabs(NumbersOf(view, loss, row).first * factor);
     const double weight = view.weights[row] * factor;
     if (gradient < math::Infinity() && gradient > own.gradient) own.gradient = gradient;
@@ -155,29 +220,30 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename Loss>
 __global__ void __launch_bounds__(kThreads)
-    RoundSampleRows(RowView view, const __grid_constant__ Loss loss, RowSample sample,
+    RoundSampleRows(RowView view, const __grid_constant__ Loss loss, const float* factors,
                     GradientUnits units, RoundedRows to) {
   if (blockIdx.x == 0 && threadIdx.x == 0) *to.units = units;
   ForRows(view.rows, [&](uint64_t row) {
-    const double factor = sample.FactorOf(row);
+    const double factor = factors[row];
     to.gradients[row] = {
         .gradient = ToRow32(NumbersOf(view, loss, row).first * factor, 1 / units.gradient),
         .hessian = ToRow32(view.weights[row] * factor, 1 / units.hessian)};
   });
 }
 
-// Of the rows' losses, or of the squares of their gradients.
 template <typename Loss>
-__global__ void __launch_bounds__(kThreads) SumRows(RowView view, const __grid_constant__ Loss loss,
-                                                    bool is_square, ExactUnits units, int64_t* to) {
+__global__ void __launch_bounds__(kThreads)
+    SumRows(RowView view, const __grid_constant__ Loss loss, RowNumber number, ExactUnits units,
+            int64_t* to) {
   __shared__ int64_t of_warp[kBlockWarpsMax];
   int64_t sum = 0;
   ForRows(view.rows, [&](uint64_t row) {
-    if (is_square) {
-      const double first = NumbersOf(view, loss, row).first;
-      sum += units.Of(first * first);
-    } else {
+    if (number == RowNumber::kLoss) {
       sum += units.Of(LossOf(view, loss, row));
+    } else {
+      const double first = NumbersOf(view, loss, row).first;
+      const double square = first * first;
+      sum += units.Of(number == RowNumber::kSquare ? square : math::Sqrt(square));
     }
   });
   AddSum(sum, of_warp, to);
@@ -323,10 +389,19 @@ Status ResidentRows::Round(const RoundedRows& to, cudaStream_t stream) {
 Result<SampledRows> ResidentRows::RoundSample(const RowSample& sample, const RoundedRows& to,
                                               cudaStream_t stream) {
   const RowView view{rows_, labels_.data(), weights_.data(), values_[raw_].raw.data()};
+  STRATA_TRY(factors_.Reserve(rows_, kWhat));
+  float* const factors = factors_.data();
+  if (sample.kind != RowSampleKind::kMvs) {
+    DrawRows<<<GridFor(rows_), kThreads, 0, stream>>>(rows_, sample, factors);
+  }
   ClearSampleRange<<<1, 1, 0, stream>>>(sample_range_.data());
   std::visit(
       [&](const auto& loss) {
-        RangeOfSample<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, sample,
+        if (sample.kind == RowSampleKind::kMvs) {
+          DrawMvs<<<BlocksFor(rows_, kMvsRows), kSumThreads, 0, stream>>>(view, loss, sample,
+                                                                          factors);
+        }
+        RangeOfSample<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, factors,
                                                                sample_range_.data());
       },
       loss_);
@@ -337,7 +412,7 @@ Result<SampledRows> ResidentRows::RoundSample(const RowSample& sample, const Rou
   const GradientUnits units{.gradient = Row32Unit(range.gradient), .hessian = weight_unit.unit};
   std::visit(
       [&](const auto& loss) {
-        RoundSampleRows<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, sample, units, to);
+        RoundSampleRows<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, factors, units, to);
       },
       loss_);
   is_rounded_ = false;  // with other factors
@@ -345,18 +420,20 @@ Result<SampledRows> ResidentRows::RoundSample(const RowSample& sample, const Rou
   return SampledRows{.weight_unit = weight_unit, .has_rows = range.has_rows != 0};
 }
 
-Result<double> ResidentRows::SumOf(const Values& values, bool is_square, cudaStream_t stream) {
-  const ExactRange& range = is_square ? values.ranges.first : values.ranges.loss;
+Result<double> ResidentRows::SumOf(const Values& values, RowNumber number, cudaStream_t stream) {
+  const bool is_loss = number == RowNumber::kLoss;
+  const ExactRange& range = is_loss ? values.ranges.loss : values.ranges.first;
   if (!range.are_finite) return math::Infinity();
-  const double largest = is_square ? range.largest * range.largest : range.largest;
+  double largest = range.largest;
+  if (!is_loss) largest *= largest;
   if (!(largest < math::Infinity())) return math::Infinity();
+  if (number == RowNumber::kSize) largest = math::Sqrt(largest);
   const ExactUnits units = ExactUnits::For(largest, rows_);
   STRATA_TRY(FromCuda(cudaMemsetAsync(sums_.data(), 0, sizeof(int64_t), stream), kWhat));
   const RowView view{rows_, labels_.data(), weights_.data(), values.raw.data()};
   std::visit(
       [&](const auto& loss) {
-        SumRows<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, is_square, units,
-                                                         sums_.data());
+        SumRows<<<GridFor(rows_), kThreads, 0, stream>>>(view, loss, number, units, sums_.data());
       },
       loss_);
   int64_t sum = 0;
@@ -366,7 +443,11 @@ Result<double> ResidentRows::SumOf(const Values& values, bool is_square, cudaStr
 }
 
 Result<double> ResidentRows::SumSquares(cudaStream_t stream) {
-  return SumOf(values_[raw_], true, stream);
+  return SumOf(values_[raw_], RowNumber::kSquare, stream);
+}
+
+Result<double> ResidentRows::SumSizes(cudaStream_t stream) {
+  return SumOf(values_[raw_], RowNumber::kSize, stream);
 }
 
 Result<double> ResidentRows::SumLosses(const RoundedRows& to, cudaStream_t stream) {
@@ -428,7 +509,7 @@ Status ResidentRows::Try(const uint16_t* leaves, std::span<const double> step,
 }
 
 Result<double> ResidentRows::SumTriedLosses(cudaStream_t stream) {
-  return SumOf(values_[next_], false, stream);
+  return SumOf(values_[next_], RowNumber::kLoss, stream);
 }
 
 void ResidentRows::Keep() { tried_ = next_; }

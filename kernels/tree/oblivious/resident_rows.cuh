@@ -8,6 +8,7 @@
 #include "kernels/core/device_memory.cuh"
 #include "kernels/tree/gradient/exact_units.h"
 #include "kernels/tree/oblivious/gpu_oblivious.h"
+#include "kernels/tree/oblivious/resized_memory.cuh"
 #include "kernels/tree/oblivious/row_losses.h"
 
 namespace strata::gpu_tree {
@@ -30,6 +31,9 @@ struct SampledRows {
   bool has_rows = false;  // a factor is above 0
 };
 
+// What is summed up over rows: losses, gradients squared, or their sizes.
+enum class RowNumber : uint8_t { kLoss, kSquare, kSize };
+
 // Of sizes that are finite.
 struct SampleRange {
   double gradient = 0;                     // the largest
@@ -49,6 +53,7 @@ class ResidentRows {
   Result<SampledRows> RoundSample(const RowSample& sample, const RoundedRows& to,
                                   cudaStream_t stream);
   Result<double> SumSquares(cudaStream_t stream);
+  Result<double> SumSizes(cudaStream_t stream);
   // Rounds, too.
   Result<double> SumLosses(const RoundedRows& to, cudaStream_t stream);
   // At the values that are tried. `leaves` are the rows' of the tree.
@@ -71,7 +76,7 @@ class ResidentRows {
 
   Status Move(const Values& from, const uint16_t* leaves, std::span<const double> step, Values* to,
               cudaStream_t stream);
-  Result<double> SumOf(const Values& values, bool is_square, cudaStream_t stream);
+  Result<double> SumOf(const Values& values, RowNumber number, cudaStream_t stream);
 
   size_t rows_ = 0;
   ObliviousLoss loss_;
@@ -89,6 +94,7 @@ class ResidentRows {
   DeviceMemory<int64_t> sums_;
   DeviceMemory<int64_t> loss_sum_;
   DeviceMemory<SampleRange> sample_range_;
+  ResizedMemory<float> factors_;  // of a sample
 };
 
 }  // namespace strata::gpu_tree

@@ -1,11 +1,12 @@
-// RowSample: with which factors rows take part in the search for a tree's splits, where that does
-// not depend on their gradients (private/libs/algo/tensor_search_helpers.cpp of CatBoost's
-// sources). CPUs and GPUs get the same bits.
+// RowSample: with which factors rows take part in the search for a tree's splits
+// (private/libs/algo/tensor_search_helpers.cpp and mvs.cpp of CatBoost's sources). CPUs and GPUs
+// get the same bits.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/core/math.h"
+#include "kernels/tree/gradient/exact_units.h"
 #include "kernels/tree/gradient/fixed_point.h"
 #include "strata/host_device.h"
 
@@ -15,6 +16,24 @@ enum class RowSampleKind : uint8_t {
   kBayesian,   // (-ln u)^temperature, u uniform
   kBernoulli,  // 1 with the probability `share`, else 0
   kPoisson,    // Poisson numbers, which are 0 with the probability 1 - share
+  kMvs,        // by the rows' sizes and a threshold for each kMvsRows of them
+};
+
+constexpr uint32_t kMvsRows = 8192;  // in their order
+
+// The sizes of some rows below a threshold, and how many are not.
+struct MvsSums {
+  int64_t below = 0;  // in ExactUnits
+  uint32_t others = 0;
+
+  // Whether more rows than wanted are kept with a threshold of `size`, which falls with it.
+  STRATA_HD bool KeepsMore(const ExactUnits& units, double size, double wanted) const {
+    return units.Value(below) / size + static_cast<double>(others) > wanted;
+  }
+  // The threshold t with which the sum of min(1, size / t) is `wanted`, if those below t are these.
+  STRATA_HD double Threshold(const ExactUnits& units, double wanted) const {
+    return units.Value(below) / (wanted - static_cast<double>(others));
+  }
 };
 
 struct RowSample {
@@ -22,7 +41,16 @@ struct RowSample {
   double temperature = 1;
   double share = 1;
   uint64_t seed = 0;  // of the draw
+  double reg = 0;     // of kMvs: what is added to squared gradients
 
+  // Of kMvs, by the gradient's square.
+  STRATA_HD double SizeOf(double square) const { return math::Sqrt(square + reg); }
+  // Of kMvs. Sizes that are all 0 have the threshold 0.
+  STRATA_HD float MvsFactorOf(uint64_t row, double size, double threshold) const {
+    if (!(size < threshold)) return 1;
+    return RowUniform(seed, row) * threshold < size ? static_cast<float>(threshold / size) : 0;
+  }
+  // Of the other kinds.
   STRATA_HD float FactorOf(uint64_t row) const {
     const double uniform = RowUniform(seed, row);
     if (kind == RowSampleKind::kBernoulli) return uniform < share ? 1 : 0;

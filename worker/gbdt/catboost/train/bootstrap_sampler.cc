@@ -16,8 +16,6 @@
 namespace strata {
 namespace {
 
-// CatBoost finds a threshold for each so many rows, in their order.
-constexpr size_t kMvsBlock = 8192;
 constexpr uint64_t kSampleSequence = 0x73616d706c65;  // tells draws of rows from others
 
 double ShareOf(const BootstrapParameters& p, size_t rows) {
@@ -26,35 +24,54 @@ double ShareOf(const BootstrapParameters& p, size_t rows) {
   return p.type == BootstrapType::kMvs ? 0.8F : 0.66F;
 }
 
+RowSampleKind KindOf(BootstrapType type) {
+  switch (type) {
+    case BootstrapType::kBernoulli:
+      return RowSampleKind::kBernoulli;
+    case BootstrapType::kPoisson:
+      return RowSampleKind::kPoisson;
+    case BootstrapType::kMvs:
+      return RowSampleKind::kMvs;
+    case BootstrapType::kNo:  // nothing is drawn
+    case BootstrapType::kBayesian:
+      break;
+  }
+  return RowSampleKind::kBayesian;
+}
+
 bool IsActive(const BootstrapParameters& p, double share) {
   if (p.type == BootstrapType::kNo) return false;
   return p.type == BootstrapType::kBayesian ? p.bagging_temperature > 0 : share < 1;
 }
 
-// The threshold t for which the sum of min(1, number / t) is `wanted`, above 0 and below their
-// count. It narrows the numbers down to those that may be next to t.
-double MvsThreshold(std::vector<double> numbers, double wanted) {
-  double below_sum = 0;    // of numbers that are below the threshold
-  double above_count = 0;  // of numbers that are not
-  auto begin = numbers.begin();
-  auto end = numbers.end();
+// The threshold for which as many rows are wanted, more than none and fewer than all. It narrows
+// the sizes down to those that may be next to it.
+double MvsThreshold(std::vector<double> sizes, double wanted) {
+  const ExactUnits units = ExactUnits::For(*std::max_element(sizes.begin(), sizes.end()), kMvsRows);
+  const auto sum = [&](auto first, auto last) {
+    int64_t all = 0;
+    for (; first != last; ++first) all += units.Of(*first);
+    return all;
+  };
+  MvsSums found;
+  auto begin = sizes.begin();
+  auto end = sizes.end();
   while (begin != end) {
     const double pivot = begin[(end - begin) / 2];
     const auto equal = std::partition(begin, end, [&](double n) { return n < pivot; });
     const auto above = std::partition(equal, end, [&](double n) { return n == pivot; });
-    const double smaller_sum = std::accumulate(begin, equal, 0.0);
-    const auto equal_count = static_cast<double>(above - equal);
-    const double larger_count = static_cast<double>(end - above);
-    const double count = (below_sum + smaller_sum) / pivot + equal_count + larger_count;
-    if (count + above_count > wanted) {
-      below_sum += smaller_sum + equal_count * pivot;
+    const int64_t smaller = sum(begin, equal);
+    const MvsSums at_pivot = {.below = found.below + smaller,
+                              .others = found.others + static_cast<uint32_t>(end - equal)};
+    if (at_pivot.KeepsMore(units, pivot, wanted)) {
+      found.below = at_pivot.below + sum(equal, above);
       begin = above;
     } else {
-      above_count += equal_count + larger_count;
+      found.others = at_pivot.others;
       end = equal;
     }
   }
-  return below_sum / (wanted - above_count);
+  return found.Threshold(units, wanted);
 }
 
 }  // namespace
@@ -78,26 +95,20 @@ BootstrapSampler::BootstrapSampler(const BootstrapParameters& parameters, uint64
       share_(ShareOf(parameters, rows)),
       is_active_(IsActive(parameters, share_)) {}
 
-double BootstrapSampler::MvsReg(const RowGradients& gradients, std::span<const double> last_leaves,
-                                WorkPool& pool) const {
-  if (p_.type != BootstrapType::kMvs) return 0;
-  if (p_.mvs_reg.has_value()) return *p_.mvs_reg;
+std::optional<double> BootstrapSampler::MvsReg(std::span<const double> last_leaves,
+                                               size_t outputs) const {
+  if (p_.type != BootstrapType::kMvs) return 0.0;
+  if (p_.mvs_reg.has_value()) return p_.mvs_reg;
+  if (last_leaves.empty()) return std::nullopt;
   double sum = 0;
   double count = 0;
-  if (last_leaves.empty()) {
-    sum =
-        SumRows(gradients.rows, pool, [&](size_t row) { return std::sqrt(gradients.Square(row)); });
-    count = static_cast<double>(gradients.rows);
-  } else {
-    const size_t outputs = gradients.all.size() / gradients.rows;
-    for (size_t begin = 0; begin < last_leaves.size(); begin += outputs) {
-      double square = 0;
-      for (const double value : last_leaves.subspan(begin, outputs)) square += value * value;
-      sum += std::sqrt(square);
-      count += 1;
-    }
+  for (size_t begin = 0; begin < last_leaves.size(); begin += outputs) {
+    double square = 0;
+    for (const double value : last_leaves.subspan(begin, outputs)) square += value * value;
+    sum += std::sqrt(square);
+    count += 1;
   }
-  return (sum / count) * (sum / count);
+  return MvsRegOfMean(sum / count);
 }
 
 Status BootstrapSampler::Draw(uint64_t tree, uint64_t level, std::span<const double> gradients,
@@ -105,10 +116,16 @@ Status BootstrapSampler::Draw(uint64_t tree, uint64_t level, std::span<const dou
                               std::span<float> factors) const {
   const uint64_t draw_seed = DrawSeed(tree, level);
   const RowGradients of_rows = {.all = gradients, .rows = factors.size()};
-  const double mvs_reg = MvsReg(of_rows, last_leaves, pool);
+  std::optional<double> reg = MvsReg(last_leaves, gradients.size() / factors.size());
+  if (!reg.has_value()) {
+    const double sum =
+        SumRows(factors.size(), pool, [&](size_t row) { return std::sqrt(of_rows.Square(row)); });
+    reg = MvsRegOfMean(sum / static_cast<double>(factors.size()));
+  }
+  const RowSample sample = SampleOf(draw_seed, *reg);
   std::atomic<bool> has_rows = false;
-  pool.RunPieces(factors.size(), kMvsBlock, [&](size_t begin, size_t end) {
-    if (DrawPiece(draw_seed, of_rows, mvs_reg, begin, factors.subspan(begin, end - begin))) {
+  pool.RunPieces(factors.size(), kMvsRows, [&](size_t begin, size_t end) {
+    if (DrawPiece(sample, of_rows, begin, factors.subspan(begin, end - begin))) {
       has_rows = true;
     }
   });
@@ -119,13 +136,12 @@ uint64_t BootstrapSampler::DrawSeed(uint64_t tree, uint64_t level) const {
   return RowHash(RowHash(Mix64(seed_) ^ kSampleSequence, tree), level);
 }
 
-RowSample BootstrapSampler::SampleOf(uint64_t draw_seed) const {
-  return {.kind = p_.type == BootstrapType::kBernoulli ? RowSampleKind::kBernoulli
-                  : p_.type == BootstrapType::kPoisson ? RowSampleKind::kPoisson
-                                                       : RowSampleKind::kBayesian,
+RowSample BootstrapSampler::SampleOf(uint64_t draw_seed, double mvs_reg) const {
+  return {.kind = KindOf(p_.type),
           .temperature = p_.bagging_temperature,
           .share = share_,
-          .seed = draw_seed};
+          .seed = draw_seed,
+          .reg = mvs_reg};
 }
 
 Status BootstrapSampler::NoRows(size_t rows) const {
@@ -133,29 +149,19 @@ Status BootstrapSampler::NoRows(size_t rows) const {
                              static_cast<float>(share_)));
 }
 
-bool BootstrapSampler::DrawPiece(uint64_t draw_seed, const RowGradients& gradients, double mvs_reg,
+bool BootstrapSampler::DrawPiece(const RowSample& sample, const RowGradients& gradients,
                                  size_t begin, std::span<float> factors) const {
-  std::vector<double> sizes;  // of kMvs: of gradients, with the regularisation
-  double threshold = 0;
-  if (p_.type == BootstrapType::kMvs) {
+  if (sample.kind != RowSampleKind::kMvs) {
+    for (size_t i = 0; i < factors.size(); ++i) factors[i] = sample.FactorOf(begin + i);
+  } else {
+    std::vector<double> sizes;
     for (size_t i = 0; i < factors.size(); ++i) {
-      sizes.push_back(std::sqrt(gradients.Square(begin + i) + mvs_reg));
+      sizes.push_back(sample.SizeOf(gradients.Square(begin + i)));
     }
-    threshold = MvsThreshold(sizes, share_ * static_cast<double>(sizes.size()));
-  }
-  const RowSample sample = SampleOf(draw_seed);
-  for (size_t i = 0; i < factors.size(); ++i) {
-    if (p_.type != BootstrapType::kMvs) {
-      factors[i] = sample.FactorOf(begin + i);
-      continue;
+    const double threshold = MvsThreshold(sizes, share_ * static_cast<double>(sizes.size()));
+    for (size_t i = 0; i < factors.size(); ++i) {
+      factors[i] = sample.MvsFactorOf(begin + i, sizes[i], threshold);
     }
-    double factor = 1;
-    // Gradients that are all 0 have the threshold 0.
-    if (sizes[i] < threshold) {
-      const double uniform = RowUniform(draw_seed, begin + i);
-      factor = uniform * threshold < sizes[i] ? threshold / sizes[i] : 0;
-    }
-    factors[i] = static_cast<float>(factor);
   }
   return std::ranges::any_of(factors, [](float factor) { return factor > 0; });
 }

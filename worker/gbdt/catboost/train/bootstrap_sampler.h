@@ -44,8 +44,12 @@ class BootstrapSampler {
 
   // What a draw depends on, besides the rows.
   uint64_t DrawSeed(uint64_t tree, uint64_t level) const;
-  // How a device draws, where rows are sampled and the type is not kMvs.
-  RowSample SampleOf(uint64_t draw_seed) const;
+  // How rows are drawn, where they are sampled.
+  RowSample SampleOf(uint64_t draw_seed, double mvs_reg) const;
+  // Of kMvs, what is added to squared gradients: 0 of the other types. Nothing: there are no leaves
+  // of a tree before, so that it is MvsRegOfMean of the mean size of the gradients.
+  std::optional<double> MvsReg(std::span<const double> last_leaves, size_t outputs) const;
+  static double MvsRegOfMean(double mean) { return mean * mean; }
   // The error where a draw leaves no row.
   Status NoRows(size_t rows) const;
 
@@ -60,11 +64,9 @@ class BootstrapSampler {
  private:
   struct RowGradients;
 
-  // Writes the factors of rows from begin on, before end. False: all are 0.
-  bool DrawPiece(uint64_t draw_seed, const RowGradients& gradients, double mvs_reg, size_t begin,
+  // Writes the factors of rows from begin on. False: all are 0.
+  bool DrawPiece(const RowSample& sample, const RowGradients& gradients, size_t begin,
                  std::span<float> factors) const;
-  double MvsReg(const RowGradients& gradients, std::span<const double> last_leaves,
-                WorkPool& pool) const;
 
   const BootstrapParameters p_;
   const uint64_t seed_;

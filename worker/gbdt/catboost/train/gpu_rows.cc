@@ -13,9 +13,8 @@ bool GpuRows::MayStay(const FitParameters& parameters) {
       parameters.score == ScoreFunction::kCosine || parameters.score == ScoreFunction::kL2;
   const bool measures_loss =
       !parameters.eval_metric.has_value() || parameters.eval_metric->kind == MetricKind::kAuc;
-  return parameters.sampling.type != BootstrapType::kMvs && !IsMultiClass(parameters.loss.type) &&
-         parameters.leaf_method != LeafMethod::kExact && goes_by_weights && measures_loss &&
-         parameters.shrink.rate == 0;
+  return !IsMultiClass(parameters.loss.type) && parameters.leaf_method != LeafMethod::kExact &&
+         goes_by_weights && measures_loss && parameters.shrink.rate == 0;
 }
 
 Result<std::unique_ptr<GpuRows>> GpuRows::Make(const FitParameters& parameters, double l2,

@@ -17,9 +17,9 @@ namespace strata {
 // Bits are those of the CPU. One thread at a time. Calls fail as a GPU does.
 class GpuRows : public TriedRows {
  public:
-  // Whether trainings with these parameters can leave their rows there: samples do not go by
-  // gradients, there is one output, whose leaves have steps, splits go by weights, and the loss is
-  // the one metric of the rows to learn from.
+  // Whether trainings with these parameters can leave their rows there: there is one output, whose
+  // leaves have steps, splits go by weights, and the loss is the one metric of the rows to learn
+  // from.
   static bool MayStay(const FitParameters& parameters);
 
   // Copies the rows, whose raw values all begin with `start`. All outlive it. `l2` is added to the

@@ -89,7 +89,8 @@ Result<double> TreeSearch::Begin(std::span<const double> raw) {
 
 Result<double> TreeSearch::BeginOnGpu() {
   if (sampler_.is_active()) {
-    STRATA_ASSIGN(const bool has_rows, grower_->gpu()->BeginFromSample(SampleOnGpu(0)));
+    STRATA_ASSIGN(const RowSample sample, SampleOnGpu(0));
+    STRATA_ASSIGN(const bool has_rows, grower_->gpu()->BeginFromSample(sample));
     if (!has_rows) return sampler_.NoRows(learn_.rows());
   } else {
     STRATA_TRY(grower_->gpu()->BeginFromRows());
@@ -98,8 +99,17 @@ Result<double> TreeSearch::BeginOnGpu() {
   return grower_->gpu()->device().SumSquares();
 }
 
-RowSample TreeSearch::SampleOnGpu(size_t level) const {
-  return sampler_.SampleOf(sampler_.DrawSeed(model_.trees.size(), level));
+std::span<const double> TreeSearch::LastLeaves() const {
+  return model_.trees.empty() ? std::span<const double>() : model_.trees.back().values;
+}
+
+Result<RowSample> TreeSearch::SampleOnGpu(size_t level) {
+  std::optional<double> reg = sampler_.MvsReg(LastLeaves(), 1);
+  if (!reg.has_value()) {
+    STRATA_ASSIGN(const double sum, grower_->gpu()->device().SumSizes());
+    reg = BootstrapSampler::MvsRegOfMean(sum / static_cast<double>(learn_.rows()));
+  }
+  return sampler_.SampleOf(sampler_.DrawSeed(model_.trees.size(), level), *reg);
 }
 
 // From the next level on.
@@ -108,7 +118,8 @@ Status TreeSearch::Resample(size_t level, bool is_on_gpu) {
     STRATA_ASSIGN(const SplitRows rows, SampleRows(level));
     return grower_->SetGradients(rows.gradients, rows.weights);
   }
-  STRATA_ASSIGN(const bool has_rows, grower_->gpu()->device().Resample(SampleOnGpu(level)));
+  STRATA_ASSIGN(const RowSample sample, SampleOnGpu(level));
+  STRATA_ASSIGN(const bool has_rows, grower_->gpu()->device().Resample(sample));
   return has_rows ? Status() : sampler_.NoRows(learn_.rows());
 }
 
@@ -129,10 +140,7 @@ Result<TreeSearch::SplitRows> TreeSearch::SampleRows(size_t level) {
   if (!sampler_.is_active()) return SplitRows{gradients_, weights_};
   const size_t count = learn_.rows();
   factors_.resize(count);
-  STRATA_TRY(
-      sampler_.Draw(model_.trees.size(), level, gradients_,
-                    model_.trees.empty() ? std::span<const double>() : model_.trees.back().values,
-                    pool_, factors_));
+  STRATA_TRY(sampler_.Draw(model_.trees.size(), level, gradients_, LastLeaves(), pool_, factors_));
   sampled_gradients_.resize(gradients_.size());
   sampled_weights_.resize(count);
   pool_.RunPieces(count, FitPiece(count), [&](size_t begin, size_t end) {

@@ -57,7 +57,8 @@ class TreeSearch {
   // Begin a tree; return the sum of the gradients' squares, where the noise of scores takes it.
   Result<double> Begin(std::span<const double> raw);
   Result<double> BeginOnGpu();
-  RowSample SampleOnGpu(size_t level) const;
+  std::span<const double> LastLeaves() const;
+  Result<RowSample> SampleOnGpu(size_t level);
   Status Resample(size_t level, bool is_on_gpu);
   Result<SplitRows> SampleRows(size_t level);
   // The columns of features come first, then those of the tree's statistics.

@@ -153,13 +153,13 @@ TEST_P(TrainingOnGpu, MakesTheModelOfTheCpu) {
 INSTANTIATE_TEST_SUITE_P(All, TrainingOnGpu, testing::ValuesIn(GoldenTrainings()),
                          [](const auto& test) { return test.param; });
 
-// Rows stay on the GPU unless they are sampled by their gradients.
 TEST_F(TreesOnGpu, MayHaveTheirRowsThere) {
   const std::vector<std::string> samples[] = {
       {"bootstrap_type=No"},
       {"bootstrap_type=Bayesian", "bagging_temperature=0.7"},
       {"bootstrap_type=Bernoulli", "subsample=0.6"},
-      {"bootstrap_type=Poisson", "subsample=0.6", "sampling_frequency=PerTreeLevel"}};
+      {"bootstrap_type=Poisson", "subsample=0.6", "sampling_frequency=PerTreeLevel"},
+      {"bootstrap_type=MVS", "subsample=0.5"}};
   size_t sample = 0;
   for (const char* name : {"average", "huber", "cross_entropy", "poisson", "tweedie"}) {
     TrainingCase training = GoldenTraining(name);
