@@ -173,13 +173,13 @@ class OnGpu : public GpuOblivious {
     return rows_.Round({gradients_.data(), units_.data()}, stream_);
   }
 
-  Result<bool> BeginFromSample(const RowSample& sample) override {
+  Result<bool> BeginFromSample(const RowDraw& sample) override {
     const DeviceScope scope(device_);
     STRATA_TRY(StartTree(1, false));
     return Resample(sample);
   }
 
-  Result<bool> Resample(const RowSample& sample) override {
+  Result<bool> Resample(const RowDraw& sample) override {
     const DeviceScope scope(device_);
     STRATA_ASSIGN(const SampledRows sampled,
                   rows_.RoundSample(sample, {gradients_.data(), units_.data()}, stream_));

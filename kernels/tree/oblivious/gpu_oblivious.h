@@ -11,9 +11,9 @@
 
 #include "kernels/tree/gradient/fixed_point.h"
 #include "kernels/tree/oblivious/grow_column.h"
+#include "kernels/tree/oblivious/row_draw.h"
 #include "kernels/tree/oblivious/row_losses.h"
 #include "kernels/tree/oblivious/row_rounding.h"
-#include "kernels/tree/oblivious/row_sample.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -63,9 +63,9 @@ class GpuOblivious {
   // rows' weights.
   virtual Status BeginFromRows() = 0;
   // The same, with the factors of a sample. False: they are all 0.
-  virtual Result<bool> BeginFromSample(const RowSample& sample) = 0;
+  virtual Result<bool> BeginFromSample(const RowDraw& sample) = 0;
   // Another sample of the same rows, from the next level on.
-  virtual Result<bool> Resample(const RowSample& sample) = 0;
+  virtual Result<bool> Resample(const RowDraw& sample) = 0;
   // More columns, after those that are there. Fixed ones, the first of a tree, stay in memory for
   // the next tree that gets the same ones.
   virtual Status AddColumns(std::span<const GrowColumn> columns, bool are_fixed) = 0;

@@ -133,14 +133,14 @@ __device__ void PutLeast(double number, unsigned long long* of_warp, double* to)
 __global__ void ClearSampleRange(SampleRange* range) { *range = {}; }
 
 __global__ void __launch_bounds__(kThreads)
-    DrawRows(uint64_t rows, RowSample sample, float* factors) {
+    DrawRows(uint64_t rows, RowDraw sample, float* factors) {
   ForRows(rows, [&](uint64_t row) { factors[row] = sample.FactorOf(row); });
 }
 
 // A block of threads has the rows of a threshold.
 template <typename Loss>
 __global__ void __launch_bounds__(kSumThreads)
-    DrawMvs(RowView view, const __grid_constant__ Loss loss, RowSample sample, float* factors) {
+    DrawMvs(RowView view, const __grid_constant__ Loss loss, RowDraw sample, float* factors) {
   constexpr unsigned kOfThread = kMvsRows / kSumThreads;
   __shared__ unsigned long long of_warp[kBlockWarpsMax];
   const uint64_t begin = uint64_t{blockIdx.x} * kMvsRows;
@@ -386,18 +386,18 @@ Status ResidentRows::Round(const RoundedRows& to, cudaStream_t stream) {
   return FromCuda(cudaGetLastError(), kWhat);
 }
 
-Result<SampledRows> ResidentRows::RoundSample(const RowSample& sample, const RoundedRows& to,
+Result<SampledRows> ResidentRows::RoundSample(const RowDraw& sample, const RoundedRows& to,
                                               cudaStream_t stream) {
   const RowView view{rows_, labels_.data(), weights_.data(), values_[raw_].raw.data()};
   STRATA_TRY(factors_.Reserve(rows_, kWhat));
   float* const factors = factors_.data();
-  if (sample.kind != RowSampleKind::kMvs) {
+  if (sample.kind != RowDrawKind::kMvs) {
     DrawRows<<<GridFor(rows_), kThreads, 0, stream>>>(rows_, sample, factors);
   }
   ClearSampleRange<<<1, 1, 0, stream>>>(sample_range_.data());
   std::visit(
       [&](const auto& loss) {
-        if (sample.kind == RowSampleKind::kMvs) {
+        if (sample.kind == RowDrawKind::kMvs) {
           DrawMvs<<<BlocksFor(rows_, kMvsRows), kSumThreads, 0, stream>>>(view, loss, sample,
                                                                           factors);
         }

@@ -50,7 +50,7 @@ class ResidentRows {
   // been done since they changed. The losses are summed up on the way.
   Status Round(const RoundedRows& to, cudaStream_t stream);
   // Rounds gradients and weights times the factors of a sample.
-  Result<SampledRows> RoundSample(const RowSample& sample, const RoundedRows& to,
+  Result<SampledRows> RoundSample(const RowDraw& sample, const RoundedRows& to,
                                   cudaStream_t stream);
   Result<double> SumSquares(cudaStream_t stream);
   Result<double> SumSizes(cudaStream_t stream);

@@ -24,19 +24,19 @@ double ShareOf(const BootstrapParameters& p, size_t rows) {
   return p.type == BootstrapType::kMvs ? 0.8F : 0.66F;
 }
 
-RowSampleKind KindOf(BootstrapType type) {
+RowDrawKind KindOf(BootstrapType type) {
   switch (type) {
     case BootstrapType::kBernoulli:
-      return RowSampleKind::kBernoulli;
+      return RowDrawKind::kBernoulli;
     case BootstrapType::kPoisson:
-      return RowSampleKind::kPoisson;
+      return RowDrawKind::kPoisson;
     case BootstrapType::kMvs:
-      return RowSampleKind::kMvs;
+      return RowDrawKind::kMvs;
     case BootstrapType::kNo:  // nothing is drawn
     case BootstrapType::kBayesian:
       break;
   }
-  return RowSampleKind::kBayesian;
+  return RowDrawKind::kBayesian;
 }
 
 bool IsActive(const BootstrapParameters& p, double share) {
@@ -122,7 +122,7 @@ Status BootstrapSampler::Draw(uint64_t tree, uint64_t level, std::span<const dou
         SumRows(factors.size(), pool, [&](size_t row) { return std::sqrt(of_rows.Square(row)); });
     reg = MvsRegOfMean(sum / static_cast<double>(factors.size()));
   }
-  const RowSample sample = SampleOf(draw_seed, *reg);
+  const RowDraw sample = SampleOf(draw_seed, *reg);
   std::atomic<bool> has_rows = false;
   pool.RunPieces(factors.size(), kMvsRows, [&](size_t begin, size_t end) {
     if (DrawPiece(sample, of_rows, begin, factors.subspan(begin, end - begin))) {
@@ -136,7 +136,7 @@ uint64_t BootstrapSampler::DrawSeed(uint64_t tree, uint64_t level) const {
   return RowHash(RowHash(Mix64(seed_) ^ kSampleSequence, tree), level);
 }
 
-RowSample BootstrapSampler::SampleOf(uint64_t draw_seed, double mvs_reg) const {
+RowDraw BootstrapSampler::SampleOf(uint64_t draw_seed, double mvs_reg) const {
   return {.kind = KindOf(p_.type),
           .temperature = p_.bagging_temperature,
           .share = share_,
@@ -149,9 +149,9 @@ Status BootstrapSampler::NoRows(size_t rows) const {
                              static_cast<float>(share_)));
 }
 
-bool BootstrapSampler::DrawPiece(const RowSample& sample, const RowGradients& gradients,
-                                 size_t begin, std::span<float> factors) const {
-  if (sample.kind != RowSampleKind::kMvs) {
+bool BootstrapSampler::DrawPiece(const RowDraw& sample, const RowGradients& gradients, size_t begin,
+                                 std::span<float> factors) const {
+  if (sample.kind != RowDrawKind::kMvs) {
     for (size_t i = 0; i < factors.size(); ++i) factors[i] = sample.FactorOf(begin + i);
   } else {
     std::vector<double> sizes;

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/thread/work_pool.h"
-#include "kernels/tree/oblivious/row_sample.h"
+#include "kernels/tree/oblivious/row_draw.h"
 #include "strata/status.h"
 
 namespace strata {
@@ -45,7 +45,7 @@ class BootstrapSampler {
   // What a draw depends on, besides the rows.
   uint64_t DrawSeed(uint64_t tree, uint64_t level) const;
   // How rows are drawn, where they are sampled.
-  RowSample SampleOf(uint64_t draw_seed, double mvs_reg) const;
+  RowDraw SampleOf(uint64_t draw_seed, double mvs_reg) const;
   // Of kMvs, what is added to squared gradients: 0 of the other types. Nothing: there are no leaves
   // of a tree before, so that it is MvsRegOfMean of the mean size of the gradients.
   std::optional<double> MvsReg(std::span<const double> last_leaves, size_t outputs) const;
@@ -65,7 +65,7 @@ class BootstrapSampler {
   struct RowGradients;
 
   // Writes the factors of rows from begin on. False: all are 0.
-  bool DrawPiece(const RowSample& sample, const RowGradients& gradients, size_t begin,
+  bool DrawPiece(const RowDraw& sample, const RowGradients& gradients, size_t begin,
                  std::span<float> factors) const;
 
   const BootstrapParameters p_;

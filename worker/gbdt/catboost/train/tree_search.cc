@@ -89,7 +89,7 @@ Result<double> TreeSearch::Begin(std::span<const double> raw) {
 
 Result<double> TreeSearch::BeginOnGpu() {
   if (sampler_.is_active()) {
-    STRATA_ASSIGN(const RowSample sample, SampleOnGpu(0));
+    STRATA_ASSIGN(const RowDraw sample, SampleOnGpu(0));
     STRATA_ASSIGN(const bool has_rows, grower_->gpu()->BeginFromSample(sample));
     if (!has_rows) return sampler_.NoRows(learn_.rows());
   } else {
@@ -103,7 +103,7 @@ std::span<const double> TreeSearch::LastLeaves() const {
   return model_.trees.empty() ? std::span<const double>() : model_.trees.back().values;
 }
 
-Result<RowSample> TreeSearch::SampleOnGpu(size_t level) {
+Result<RowDraw> TreeSearch::SampleOnGpu(size_t level) {
   std::optional<double> reg = sampler_.MvsReg(LastLeaves(), 1);
   if (!reg.has_value()) {
     STRATA_ASSIGN(const double sum, grower_->gpu()->device().SumSizes());
@@ -118,7 +118,7 @@ Status TreeSearch::Resample(size_t level, bool is_on_gpu) {
     STRATA_ASSIGN(const SplitRows rows, SampleRows(level));
     return grower_->SetGradients(rows.gradients, rows.weights);
   }
-  STRATA_ASSIGN(const RowSample sample, SampleOnGpu(level));
+  STRATA_ASSIGN(const RowDraw sample, SampleOnGpu(level));
   STRATA_ASSIGN(const bool has_rows, grower_->gpu()->device().Resample(sample));
   return has_rows ? Status() : sampler_.NoRows(learn_.rows());
 }

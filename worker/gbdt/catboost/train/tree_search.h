@@ -58,7 +58,7 @@ class TreeSearch {
   Result<double> Begin(std::span<const double> raw);
   Result<double> BeginOnGpu();
   std::span<const double> LastLeaves() const;
-  Result<RowSample> SampleOnGpu(size_t level);
+  Result<RowDraw> SampleOnGpu(size_t level);
   Status Resample(size_t level, bool is_on_gpu);
   Result<SplitRows> SampleRows(size_t level);
   // The columns of features come first, then those of the tree's statistics.

@@ -16,7 +16,7 @@ Status GpuGrower::BeginFromRows() {
   return gpu_->BeginFromRows();
 }
 
-Result<bool> GpuGrower::BeginFromSample(const RowSample& sample) {
+Result<bool> GpuGrower::BeginFromSample(const RowDraw& sample) {
   StartTree(true);
   return gpu_->BeginFromSample(sample);
 }

@@ -34,7 +34,7 @@ class GpuGrower : public TreeGrower {
   // Like Begin, by the raw values of rows that stay. Such a tree's leaves stay, too: Take leaves
   // them out.
   Status BeginFromRows();
-  Result<bool> BeginFromSample(const RowSample& sample);  // false: there is no row in it
+  Result<bool> BeginFromSample(const RowDraw& sample);  // false: there is no row in it
   // Takes all splits of the tree, each the one with the largest score, without the host. Columns
   // have come at once, and have no directions.
   Status Grow();

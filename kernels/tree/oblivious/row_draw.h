@@ -1,4 +1,4 @@
-// RowSample: with which factors rows take part in the search for a tree's splits
+// RowDraw: with which factors rows take part in the search for a tree's splits
 // (private/libs/algo/tensor_search_helpers.cpp and mvs.cpp of CatBoost's sources). CPUs and GPUs
 // get the same bits.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace strata {
 
-enum class RowSampleKind : uint8_t {
+enum class RowDrawKind : uint8_t {
   kBayesian,   // (-ln u)^temperature, u uniform
   kBernoulli,  // 1 with the probability `share`, else 0
   kPoisson,    // Poisson numbers, which are 0 with the probability 1 - share
@@ -36,8 +36,8 @@ struct MvsSums {
   }
 };
 
-struct RowSample {
-  RowSampleKind kind = RowSampleKind::kBayesian;
+struct RowDraw {
+  RowDrawKind kind = RowDrawKind::kBayesian;
   double temperature = 1;
   double share = 1;
   uint64_t seed = 0;  // of the draw
@@ -53,8 +53,8 @@ struct RowSample {
   // Of the other kinds.
   STRATA_HD float FactorOf(uint64_t row) const {
     const double uniform = RowUniform(seed, row);
-    if (kind == RowSampleKind::kBernoulli) return uniform < share ? 1 : 0;
-    if (kind == RowSampleKind::kPoisson) return static_cast<float>(Poisson(uniform));
+    if (kind == RowDrawKind::kBernoulli) return uniform < share ? 1 : 0;
+    if (kind == RowDrawKind::kPoisson) return static_cast<float>(Poisson(uniform));
     const double exponential = -math::Log(1 - uniform);  // of (0, 1]
     if (temperature == 1) return static_cast<float>(exponential);
     return static_cast<float>(math::Exp(temperature * math::Log(exponential)));
