@@ -278,6 +278,12 @@ class OnGpu : public GpuOblivious {
       const uint32_t grid = static_cast<uint32_t>(processors_) * (view_.has_unit_weights ? 2 : 1);
       if (!is_listed) ListRows(view_, grid, stream_);
       is_listed = true;
+      view_.list_gradients = nullptr;
+      if (view_.blocks > 1) {
+        STRATA_TRY(list_gradients_.Reserve(view_.outputs * view_.rows, "gradients on the GPU"));
+        view_.list_gradients = list_gradients_.data();
+        ListGradients(view_, stream_);
+      }
       BuildObliviousHistograms(view_, grid, batch.bins_max(), stream_);
       view_.sets_totals = false;
       STRATA_TRY(parts_.Reserve(PartsFor(view_), "scores of splits on the GPU"));
@@ -304,6 +310,7 @@ class OnGpu : public GpuOblivious {
   DeviceMemory<int32_t> listed_of_;
   DeviceMemory<uint32_t> piece_count_;
   ResizedMemory<Row32> gradients_;
+  ResizedMemory<Row32> list_gradients_;
   ResizedMemory<GradientUnits> units_;
   ResizedMemory<GradientSums> totals_[2];  // of even levels and of odd ones
   ResizedMemory<ScoreSums> parts_;

@@ -232,6 +232,18 @@ __global__ void __launch_bounds__(kThreads) ListEach(const __grid_constant__ Obl
   }
 }
 
+// A row of blocks of threads has an output.
+__global__ void __launch_bounds__(kThreads)
+    GatherGradients(const __grid_constant__ ObliviousView view) {
+  const ListedLeaf& last = view.listed[view.listed_count() - 1];
+  const uint64_t listed = uint64_t{last.begin} + last.count;
+  const uint64_t first_of_output = blockIdx.y * view.rows;
+  for (uint64_t i = blockIdx.x * uint64_t{kThreads} + threadIdx.x; i < listed;
+       i += uint64_t{gridDim.x} * kThreads) {
+    view.list_gradients[first_of_output + i] = view.gradients[first_of_output + view.list[i]];
+  }
+}
+
 __global__ void __launch_bounds__(kThreads)
     Interleave(const DeviceColumn* columns, uint32_t count, uint64_t rows, uint4* bins) {
   for (uint64_t row = blockIdx.x * uint64_t{kThreads} + threadIdx.x; row < rows;
@@ -285,6 +297,12 @@ void ListRows(const ObliviousView& view, uint32_t grid, cudaStream_t stream) {
   } else {
     ListEach<<<GridFor(view.rows, kThreads), kThreads, 0, stream>>>(view);
   }
+}
+
+void ListGradients(const ObliviousView& view, cudaStream_t stream) {
+  if (view.level == 0 || view.list_gradients == nullptr) return;
+  const dim3 blocks(GridFor(view.rows, kThreads), view.outputs);
+  GatherGradients<<<blocks, kThreads, 0, stream>>>(view);
 }
 
 void InterleaveColumns(const DeviceColumn* columns, uint32_t count, uint64_t rows, uint8_t* bins,

@@ -106,7 +106,8 @@ __device__ Piece PieceAt(const ObliviousView& view, uint64_t number) {
   return piece;
 }
 
-template <bool kUnitWeights>
+// `kPacked`: gradients lie in the order of the list.
+template <bool kUnitWeights, bool kPacked>
 __device__ void AddRows(const ObliviousView& view, const Piece& piece, uint32_t* words) {
   const unsigned lane = threadIdx.x % kWarpLanes;
   const LaneBins<kLaneBytes> order(lane, kLanesOfRow);
@@ -114,7 +115,9 @@ __device__ void AddRows(const ObliviousView& view, const Piece& piece, uint32_t*
   auto* const sums = reinterpret_cast<unsigned char*>(words);
   const bool is_listed = view.level > 0;
   const uint32_t* const list = view.list + piece.begin;
-  const Row32* const gradients = view.gradients + uint64_t{piece.output} * view.rows;
+  const uint64_t first_of_output = uint64_t{piece.output} * view.rows;
+  const Row32* const gradients = kPacked ? view.list_gradients + first_of_output + piece.begin
+                                         : view.gradients + first_of_output;
   uint32_t row[kAtOnce];
   Row32 gradient[kAtOnce];
   const auto fetch = [&](uint32_t from) {
@@ -123,7 +126,7 @@ __device__ void AddRows(const ObliviousView& view, const Piece& piece, uint32_t*
       const uint32_t i = from + k * kWarpRows + lane / kLanesOfRow;
       const uint32_t at = min(i, piece.count - 1);
       row[k] = is_listed ? list[at] : static_cast<uint32_t>(piece.begin) + at;
-      gradient[k] = i < piece.count ? gradients[row[k]] : Row32{};
+      gradient[k] = i < piece.count ? gradients[kPacked ? at : row[k]] : Row32{};
     }
   };
   uint32_t base = threadIdx.x / kWarpLanes * kWarpRows * kAtOnce;
@@ -152,7 +155,7 @@ __device__ void AddToMemory(const GradientSums& sums, GradientSums* to) {
   if (sums.hessian != 0) atomicAdd(words + 1, static_cast<unsigned long long>(sums.hessian));
 }
 
-template <bool kUnitWeights>
+template <bool kUnitWeights, bool kPacked>
 __global__ void __launch_bounds__(kPieceThreads, kUnitWeights ? 2 : 1)
     AddPieces(const __grid_constant__ ObliviousView view, uint32_t shared_words) {
   extern __shared__ uint4 shared[];
@@ -162,7 +165,7 @@ __global__ void __launch_bounds__(kPieceThreads, kUnitWeights ? 2 : 1)
   const uint64_t pieces = uint64_t{*view.piece_count} * view.blocks * view.outputs;
   for (uint64_t number = blockIdx.x; number < pieces; number += gridDim.x) {
     const Piece piece = PieceAt(view, number);
-    AddRows<kUnitWeights>(view, piece, words);
+    AddRows<kUnitWeights, kPacked>(view, piece, words);
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < piece.block->bins_max * kBlockColumns; i += kPieceThreads) {
       const GradientSums sums = BinWords<kUnitWeights>::Take(words, i);
@@ -252,13 +255,15 @@ uint32_t SharedBytes(uint32_t bins_max, bool has_unit_weights) {
 
 Status PrepareObliviousHistograms() {
   constexpr uint32_t kBinsMax = 256;
-  const auto prepare = [](const void* kernel, uint32_t bytes) {
+  const auto prepare = [](const void* kernel, bool has_unit_weights) {
     return FromCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(bytes)),
+                                         static_cast<int>(SharedBytes(kBinsMax, has_unit_weights))),
                     "shared memory of histograms");
   };
-  STRATA_TRY(prepare(reinterpret_cast<const void*>(AddPieces<true>), SharedBytes(kBinsMax, true)));
-  return prepare(reinterpret_cast<const void*>(AddPieces<false>), SharedBytes(kBinsMax, false));
+  STRATA_TRY(prepare(reinterpret_cast<const void*>(AddPieces<true, true>), true));
+  STRATA_TRY(prepare(reinterpret_cast<const void*>(AddPieces<true, false>), true));
+  STRATA_TRY(prepare(reinterpret_cast<const void*>(AddPieces<false, true>), false));
+  return prepare(reinterpret_cast<const void*>(AddPieces<false, false>), false);
 }
 
 void BuildObliviousHistograms(const ObliviousView& view, uint32_t grid, uint32_t bins_max,
@@ -268,10 +273,15 @@ void BuildObliviousHistograms(const ObliviousView& view, uint32_t grid, uint32_t
   const dim3 clear(cells, std::min(64U, BlocksFor(size, kThreads)));
   ClearHistograms<<<clear, kThreads, 0, stream>>>(view);
   const uint32_t bytes = SharedBytes(bins_max, view.has_unit_weights);
-  if (view.has_unit_weights) {
-    AddPieces<true><<<grid, kPieceThreads, bytes, stream>>>(view, bytes / 4);
+  const bool is_packed = view.level > 0 && view.list_gradients != nullptr;
+  if (view.has_unit_weights && is_packed) {
+    AddPieces<true, true><<<grid, kPieceThreads, bytes, stream>>>(view, bytes / 4);
+  } else if (view.has_unit_weights) {
+    AddPieces<true, false><<<grid, kPieceThreads, bytes, stream>>>(view, bytes / 4);
+  } else if (is_packed) {
+    AddPieces<false, true><<<grid, kPieceThreads, bytes, stream>>>(view, bytes / 4);
   } else {
-    AddPieces<false><<<grid, kPieceThreads, bytes, stream>>>(view, bytes / 4);
+    AddPieces<false, false><<<grid, kPieceThreads, bytes, stream>>>(view, bytes / 4);
   }
   SumBins<<<dim3(cells, view.blocks), kThreads, 0, stream>>>(view);
 }

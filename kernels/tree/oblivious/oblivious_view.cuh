@@ -72,9 +72,12 @@ struct ObliviousView {
   uint16_t* leaves = nullptr;  // of each row
   uint32_t* counts = nullptr;  // of each leaf its rows, of level after level
   ListedLeaf* listed = nullptr;
-  int32_t* listed_of = nullptr;        // of each leaf its place among the listed ones, or -1
-  uint32_t* piece_count = nullptr;     // of all listed leaves
-  uint32_t* list = nullptr;            // rows of listed leaves
+  int32_t* listed_of = nullptr;     // of each leaf its place among the listed ones, or -1
+  uint32_t* piece_count = nullptr;  // of all listed leaves
+  uint32_t* list = nullptr;         // rows of listed leaves
+  // Of each output the gradients of the list's rows; null: they are read where the rows have them,
+  // which is cheaper where they are read once.
+  Row32* list_gradients = nullptr;
   uint64_t histogram_size = 0;         // of a leaf and output
   GradientSums* histograms = nullptr;  // of a border's column: sums of the bin and those below it
   GradientSums* totals = nullptr;      // of each leaf and output
@@ -108,6 +111,8 @@ void PickSplit(const ObliviousView& view, PickedSplit* of_blocks, PickedSplit* p
 // Lists the rows of the leaves whose histograms are to be made; on the first level only plans them.
 void ListRows(const ObliviousView& view, uint32_t grid, cudaStream_t stream);
 Status PrepareLists();
+// Writes the gradients of the list's rows, if there is room for them.
+void ListGradients(const ObliviousView& view, cudaStream_t stream);
 // Makes the histograms of listed leaves, and the totals of all leaves.
 void BuildObliviousHistograms(const ObliviousView& view, uint32_t grid, uint32_t bins_max,
                               cudaStream_t stream);
