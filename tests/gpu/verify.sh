@@ -75,7 +75,8 @@ steps_of_tests() {
   done
   for program in tree_blocks_gpu_test gpu_sets_test item_set_gpu_test ps_server_gpu_test \
     gpu_trees_gpu_test tree_engine_gpu_test trees_soak_gpu_test dense_gpu_test gpu_network_test \
-    gpu_trainer_test gpu_job_test bench_histogram_gpu_test catboost_gpu_test; do
+    gpu_trainer_test gpu_job_test bench_histogram_gpu_test catboost_gpu_test \
+    catboost_train_gpu_test; do
     test_step 600 "$program"
   done
   if ((is_emulated)); then # GPUs that fail when they are told to
@@ -121,6 +122,10 @@ steps_of_tools() {
   tool_step memcheck gpu_trees_gpu_test 600 'all' '*'
   tool_step memcheck gpu_sets_test 600 'some searches' "$sets"
   for tool in memcheck initcheck synccheck racecheck; do
+    local -a host=()
+    [[ $tool != initcheck ]] || host=(--check-api-memory-access no)
+    tool_step "$tool" catboost_train_gpu_test 600 'trees' 'TreesOnGpu*:*/combinations:*/monotone' \
+      "${host[@]}"
     tool_step "$tool" dense_gpu_test 600 'layers' 'LayersOnGpu*'
   done
   # cuBLAS's own kernels have races that they know of.
