@@ -22,7 +22,8 @@ tests/embedding_group_test tests/spread_group_test tests/gpu_contract_test tests
 tests/gpu_sets_test tests/item_set_gpu_test tests/ps_server_gpu_test tests/gpu_trees_gpu_test
 tests/tree_engine_gpu_test tests/trees_soak_gpu_test tests/cluster_gpu_test tests/cluster_gpu_processes_test
 tests/dense_gpu_test tests/gpu_network_test tests/gpu_trainer_test
-tests/gpu_job_test tests/bench_histogram_gpu_test tests/catboost_gpu_test""".split()
+tests/gpu_job_test tests/bench_histogram_gpu_test tests/catboost_gpu_test
+tests/catboost_train_gpu_test""".split()
 
 PASSES = "echo '[  PASSED  ] 3 tests.'"
 SANITIZER = """

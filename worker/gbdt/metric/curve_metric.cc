@@ -219,8 +219,9 @@ class AucMu : public TreeMetric {
   }
 
   std::vector<MetricValue> ValueOf(double sum) const {
-    const auto number = static_cast<double>(classes_ * (classes_ - 1) / 2);
-    return {{.name = "auc_mu", .value = sum / number, .higher_is_better = true}};
+    const size_t pairs = classes_ * (classes_ - 1) / 2;
+    return {
+        {.name = "auc_mu", .value = sum / static_cast<double>(pairs), .higher_is_better = true}};
   }
 
   const TreeDataset& data_;
