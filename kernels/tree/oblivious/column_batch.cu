@@ -26,7 +26,7 @@ Status ColumnBatch::Set(std::span<const GrowColumn> columns, bool are_fixed, siz
   STRATA_TRY(scores_.Reserve(histogram_size_, "scores of splits on the GPU"));
   return histograms_.Reserve(histogram_size_ * histograms,
                              "histograms of a tree's leaves on the GPU: use a smaller depth, fewer "
-                             "borders or task_type = CPU");
+                             "borders or device = cpu");
 }
 
 Status ColumnBatch::Copy(cudaStream_t stream) {
@@ -74,6 +74,7 @@ Status ColumnBatch::Copy(cudaStream_t stream) {
                       by_row_.data() + i * block_bytes, stream);
   }
   // The columns may change from now on.
+  STRATA_TRY(FromCuda(cudaGetLastError(), kWhat));
   return FromCuda(cudaStreamSynchronize(stream), kWhat);
 }
 

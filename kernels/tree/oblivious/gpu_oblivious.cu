@@ -1,3 +1,9 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
 #include "kernels/tree/oblivious/column_batch.cuh"
 #include "kernels/tree/oblivious/gpu_oblivious.h"
 #include "kernels/tree/oblivious/resident_rows.cuh"
@@ -19,6 +25,17 @@ class OnGpu : public GpuOblivious {
 
   Status Start() {
     const DeviceScope scope(device_);
+    int shared_bytes = 0;
+    STRATA_TRY(FromCuda(
+        cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
+        "a GPU"));
+    if (shared_bytes < kSharedBytes) {
+      return Refused(
+          fmt::format("GPU {} has {} KiB of shared memory for a block of threads, and "
+                      "CatBoost's trees take {}, as an A100 and an H100 have: use "
+                      "device = cpu",
+                      device_, shared_bytes / 1024, kSharedBytes / 1024));
+    }
     STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
     STRATA_TRY(FromCuda(
         cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_), "a GPU"));
@@ -59,6 +76,7 @@ class OnGpu : public GpuOblivious {
   Status SetGradients(const ObliviousGradients& gradients) override {
     const DeviceScope scope(device_);
     view_.has_unit_weights = gradients.has_unit_weights;
+    rows_.ForgetRounding();
     STRATA_TRY(gradients_.memory().Set(gradients.rows, stream_));
     STRATA_TRY(units_.memory().Set(gradients.units, stream_));
     ForgetHistograms();
@@ -112,9 +130,12 @@ class OnGpu : public GpuOblivious {
   // The host learns of the splits at the end: a tree that ends before its last level is rare.
   Status Grow(std::vector<GrownLevel>* levels) override {
     const DeviceScope scope(device_);
+    levels->clear();
+    if (batches_used_ == 0) return {};
     STRATA_CHECK(batches_used_ == 1);
     while (view_.level < rule_.levels_max) {
       STRATA_TRY(ScoreLevel());
+      STRATA_TRY(FromCuda(cudaGetLastError(), "scores of splits"));
       STRATA_TRY(picked_of_blocks_.Reserve(view_.blocks, "splits of a tree"));
       PickSplit(view_, picked_of_blocks_.data(), picked_.data() + view_.level, stream_);
       SplitRows(view_, picked_.data() + view_.level, stream_);
@@ -125,7 +146,6 @@ class OnGpu : public GpuOblivious {
     STRATA_TRY(picked_.Get(picked, stream_));
     STRATA_TRY(counts_.Get(counts, stream_));
     STRATA_TRY(Wait("splits of a tree"));
-    levels->clear();
     for (size_t level = 0; level < picked.size(); ++level) {
       if (picked[level].column == PickedSplit::kNone) break;
       const auto first = counts.begin() + (ptrdiff_t{2} << level);
@@ -164,6 +184,8 @@ class OnGpu : public GpuOblivious {
   Status SetRows(const TrainedRows& rows) override {
     const DeviceScope scope(device_);
     has_unit_weights_ = rows.weight_unit.is_only_weight;
+    STRATA_TRY(gradients_.Reserve(view_.rows, "rows of training data on the GPU"));
+    STRATA_TRY(units_.Reserve(1, "rows of training data on the GPU"));
     return rows_.Set(rows, stream_);
   }
 
@@ -223,6 +245,7 @@ class OnGpu : public GpuOblivious {
   }
 
  private:
+  static constexpr int kSharedBytes = 128 << 10;  // that kernels ask for at most
   static constexpr size_t kRowsPadding = 16;
   static constexpr size_t kNoSplit = 16;  // numbers of leaves have no such bit
 
@@ -276,25 +299,30 @@ class OnGpu : public GpuOblivious {
       view_.builds_all = builds_all;
       batch.Show(&view_);
       const uint32_t grid = static_cast<uint32_t>(processors_) * (view_.has_unit_weights ? 2 : 1);
-      if (!is_listed) ListRows(view_, grid, stream_);
-      is_listed = true;
+      // Memory is taken before anything is launched, as that forgets errors of launches.
+      STRATA_TRY(parts_.Reserve(PartsFor(view_), "scores of splits on the GPU"));
+      view_.parts = parts_.data();
       view_.list_gradients = nullptr;
       if (view_.blocks > 1) {
         STRATA_TRY(list_gradients_.Reserve(view_.outputs * view_.rows, "gradients on the GPU"));
         view_.list_gradients = list_gradients_.data();
-        ListGradients(view_, stream_);
       }
+      if (!is_listed) ListRows(view_, grid, stream_);
+      is_listed = true;
+      ListGradients(view_, stream_);
       BuildObliviousHistograms(view_, grid, batch.bins_max(), stream_);
       view_.sets_totals = false;
-      STRATA_TRY(parts_.Reserve(PartsFor(view_), "scores of splits on the GPU"));
-      view_.parts = parts_.data();
       ScoreSplits(view_, stream_);
       STRATA_TRY(FromCuda(cudaGetLastError(), "scores of splits"));
     }
     return {};
   }
 
-  Status Wait(const char* what) { return FromCuda(cudaStreamSynchronize(stream_), what); }
+  // Tells of launches that have failed, too.
+  Status Wait(const char* what) {
+    STRATA_TRY(FromCuda(cudaGetLastError(), what));
+    return FromCuda(cudaStreamSynchronize(stream_), what);
+  }
 
   const int device_;
   const ScoreRule rule_;

@@ -1,5 +1,5 @@
 // GpuOblivious: an oblivious tree that grows in a GPU's memory, split after split as the host
-// chooses them. Scores and leaves are those of the CPU's grower, to the bit.
+// chooses them, or without it. Scores and leaves are those of the CPU's grower, to the bit.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ class GpuOblivious {
 
   // A tree of one leaf, without columns.
   virtual Status Begin(const ObliviousGradients& gradients) = 0;
-  // Copies the rows, for the calls that take them.
+  // Copies the rows, for the calls that take them; once.
   virtual Status SetRows(const TrainedRows& rows) = 0;
   // Like Begin, with the derivatives of the loss at the rows' raw values as gradients, and the
   // rows' weights.

@@ -135,7 +135,8 @@ __global__ void __launch_bounds__(kThreads)
     uint32_t pieces = 0;
     if (place < listed) {
       // Of a leaf without rows there is one piece, which has zeros written.
-      pieces = max(1U, (view.listed[place].count + piece_rows - 1) / piece_rows);
+      const uint32_t count = view.listed[place].count;
+      pieces = max(1U, count / piece_rows + (count % piece_rows != 0 ? 1 : 0));
     }
     uint32_t of_base = 0;
     const uint32_t until = ShufflePrefixSum(pieces, of_warp, &of_base);

@@ -70,7 +70,7 @@ struct ObliviousView {
   const Row32* gradients = nullptr;  // of each output all rows
   const GradientUnits* units = nullptr;
   uint16_t* leaves = nullptr;  // of each row
-  uint32_t* counts = nullptr;  // of each leaf its rows, of level after level
+  uint32_t* counts = nullptr;  // of each leaf its rows, of level after level; not of the first one
   ListedLeaf* listed = nullptr;
   int32_t* listed_of = nullptr;     // of each leaf its place among the listed ones, or -1
   uint32_t* piece_count = nullptr;  // of all listed leaves

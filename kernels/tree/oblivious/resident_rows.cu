@@ -55,7 +55,7 @@ __device__ double LossOf(const RowView& view, const Loss& loss, uint64_t row) {
   return view.weights[row] * loss.Value(view.raw[row], view.labels[row]);
 }
 
-// A block of threads: into memory that begins with zeros, where finite ranges have no sign.
+// A block of threads: into memory that ClearRanges has written.
 __device__ void AddRange(const ExactRange& range, unsigned long long* of_warp, ExactRange* to) {
   const auto bits = static_cast<unsigned long long>(math::BitsOf(range.largest));
   const unsigned long long largest = ShuffleReduceMax(bits, 0ULL, of_warp);
@@ -317,6 +317,12 @@ Status Prepare(const void* kernel) {
                   "shared memory of sums");
 }
 
+// Tells of launches that have failed, too.
+Status Wait(cudaStream_t stream) {
+  STRATA_TRY(FromCuda(cudaGetLastError(), kWhat));
+  return FromCuda(cudaStreamSynchronize(stream), kWhat);
+}
+
 std::vector<double> ValuesOf(std::span<const int64_t> sums, const ExactUnits& units) {
   std::vector<double> values;
   for (const int64_t sum : sums) values.push_back(units.Value(sum));
@@ -367,7 +373,7 @@ Status ResidentRows::Move(const Values& from, const uint16_t* leaves, std::span<
       },
       loss_);
   STRATA_TRY(to->device_ranges.Get(std::span(&to->ranges, 1), stream));
-  return FromCuda(cudaStreamSynchronize(stream), kWhat);
+  return Wait(stream);
 }
 
 Status ResidentRows::Round(const RoundedRows& to, cudaStream_t stream) {
@@ -407,7 +413,7 @@ Result<SampledRows> ResidentRows::RoundSample(const RowDraw& sample, const Round
       loss_);
   SampleRange range;
   STRATA_TRY(sample_range_.Get(std::span(&range, 1), stream));
-  STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), kWhat));
+  STRATA_TRY(Wait(stream));
   const WeightUnit weight_unit = WeightUnit::For(range.weight, range.least_weight);
   const GradientUnits units{.gradient = Row32Unit(range.gradient), .hessian = weight_unit.unit};
   std::visit(
@@ -438,7 +444,7 @@ Result<double> ResidentRows::SumOf(const Values& values, RowNumber number, cudaS
       loss_);
   int64_t sum = 0;
   STRATA_TRY(sums_.Get(std::span(&sum, 1), stream));
-  STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), kWhat));
+  STRATA_TRY(Wait(stream));
   return units.Value(sum);
 }
 
@@ -454,7 +460,7 @@ Result<double> ResidentRows::SumLosses(const RoundedRows& to, cudaStream_t strea
   STRATA_TRY(Round(to, stream));
   int64_t sum = 0;
   STRATA_TRY(loss_sum_.Get(std::span(&sum, 1), stream));
-  STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), kWhat));
+  STRATA_TRY(Wait(stream));
   const ExactRange& range = values_[raw_].ranges.loss;
   return range.are_finite ? ExactUnits::For(range.largest, rows_).Value(sum) : math::Infinity();
 }
@@ -475,7 +481,7 @@ Result<LeafSums> ResidentRows::SumLeaves(const uint16_t* leaves, size_t leaf_cou
       loss_);
   std::vector<int64_t> sums(count);
   STRATA_TRY(sums_.Get(sums, stream));
-  STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), kWhat));
+  STRATA_TRY(Wait(stream));
   const std::span<const int64_t> all(sums);
   return LeafSums{.first = ValuesOf(all.first(leaf_count), first),
                   .second = ValuesOf(all.subspan(leaf_count), second)};
@@ -497,7 +503,7 @@ Result<std::vector<double>> ResidentRows::SumWeights(const uint16_t* leaves,
   SumRowWeights<<<SumGridFor(rows_), kSumThreads, SharedBytes(sums.size()), stream>>>(
       view, leaves, static_cast<uint32_t>(sums.size()), units, sums_.data());
   STRATA_TRY(sums_.Get(sums, stream));
-  STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), kWhat));
+  STRATA_TRY(Wait(stream));
   return ValuesOf(sums, units);
 }
 

@@ -52,6 +52,8 @@ class ResidentRows {
   // Rounds gradients and weights times the factors of a sample.
   Result<SampledRows> RoundSample(const RowDraw& sample, const RoundedRows& to,
                                   cudaStream_t stream);
+  // Others have written where rows were rounded to.
+  void ForgetRounding() { is_rounded_ = false; }
   Result<double> SumSquares(cudaStream_t stream);
   Result<double> SumSizes(cudaStream_t stream);
   // Rounds, too.

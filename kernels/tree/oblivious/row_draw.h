@@ -28,6 +28,7 @@ struct MvsSums {
 
   // Whether more rows than wanted are kept with a threshold of `size`, which falls with it.
   STRATA_HD bool KeepsMore(const ExactUnits& units, double size, double wanted) const {
+    if (!(size > 0)) return true;  // as any size does that is small enough
     return units.Value(below) / size + static_cast<double>(others) > wanted;
   }
   // The threshold t with which the sum of min(1, size / t) is `wanted`, if those below t are these.
@@ -45,7 +46,7 @@ struct RowDraw {
 
   // Of kMvs, by the gradient's square.
   STRATA_HD double SizeOf(double square) const { return math::Sqrt(square + reg); }
-  // Of kMvs. Sizes that are all 0 have the threshold 0.
+  // Of kMvs. A row that is not below the threshold, or has none, is kept.
   STRATA_HD float MvsFactorOf(uint64_t row, double size, double threshold) const {
     if (!(size < threshold)) return 1;
     return RowUniform(seed, row) * threshold < size ? static_cast<float>(threshold / size) : 0;

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "base/hash.h"
-#include "kernels/core/math.h"
 #include "kernels/tree/gradient/fixed_point.h"
 #include "worker/gbdt/catboost/train/row_sums.h"
 

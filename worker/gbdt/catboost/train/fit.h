@@ -1,4 +1,4 @@
-// Training of CatBoost's oblivious trees, on the CPU.
+// Training of CatBoost's oblivious trees.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,8 @@ struct FitResult {
 struct FitWatch {
   // After each round; false ends it there.
   std::function<Result<bool>(size_t rounds, const FitLosses& losses)> round;
-  // Before each level of a tree. Not OK: the training ends with this error.
+  // Before each level of a tree, or before a tree that a GPU grows by itself. Not OK: the training
+  // ends with this error.
   std::function<Status()> check;
 };
 

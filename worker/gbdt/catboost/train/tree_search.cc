@@ -55,7 +55,7 @@ Result<ObliviousTree> TreeSearch::Grow(size_t fold, std::span<const double> raw)
   }
   for (; grower_->levels() < p_.depth; ++level.level) {
     STRATA_TRY(check_());
-    if (level.level > 0 && p_.sampling.is_per_level) {
+    if (level.level > 0 && p_.sampling.is_per_level && sampler_.is_active()) {
       STRATA_TRY(Resample(level.level, raw.empty()));
     }
     STRATA_TRY(grower_->AddColumns(ctrs.NextLevel()));

@@ -29,8 +29,9 @@ namespace strata {
 // One thread at a time. Trees have the same bits for any number of threads of the pool.
 class TreeSearch {
  public:
-  // All outlive it. `check` is asked before each level, and an error ends the search. `l2` is added
-  // to the weights of leaves. The model's trees are those before the one that is searched for.
+  // All outlive it. `check` is asked before each level, or tree, and an error ends the search. `l2`
+  // is added to the weights of leaves. The model's trees are those before the one that is searched
+  // for.
   TreeSearch(const FitParameters& parameters, const FitRows& learn, double l2, double learning_rate,
              const CatBoostModel& model, FitStatistics* statistics, WorkPool& pool,
              const std::function<Status()>& check);

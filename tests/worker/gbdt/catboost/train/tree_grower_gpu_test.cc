@@ -159,7 +159,9 @@ TEST_F(TreesOnGpu, MayHaveTheirRowsThere) {
       {"bootstrap_type=Bayesian", "bagging_temperature=0.7"},
       {"bootstrap_type=Bernoulli", "subsample=0.6"},
       {"bootstrap_type=Poisson", "subsample=0.6", "sampling_frequency=PerTreeLevel"},
-      {"bootstrap_type=MVS", "subsample=0.5"}};
+      {"bootstrap_type=MVS", "subsample=0.5"},
+      {"bootstrap_type=MVS", "subsample=0.7", "mvs_reg=0"},
+      {"bootstrap_type=Poisson", "subsample=1", "sampling_frequency=PerTreeLevel"}};
   size_t sample = 0;
   for (const char* name : {"average", "huber", "cross_entropy", "poisson", "tweedie"}) {
     TrainingCase training = GoldenTraining(name);
