@@ -72,6 +72,7 @@ Result<ObliviousRun> RunOurs(const std::string& folder, size_t depth) {
   CatBoostModel model;
   STRATA_ASSIGN(LearnRows rows, ReadArray(folder + "/train.npy", &model));
   SetBorders(parameters, rows, *pool, &model);
+  model.ListFeatureSplits();
   const FitRows learn = BinRows(SplitBins(model), std::move(rows), *pool);
   const TimeNs constructed = RealClock().Now();
   const FitWatch watch = {.round = [](size_t, const FitLosses&) -> Result<bool> { return true; },
