@@ -74,7 +74,7 @@ struct SettingsTable {
   std::string_view open_section = {};
 };
 
-// What an open section says of a key that has no row.
+// This is what an open section says of a key that has no row.
 struct OpenValue {
   std::string key;     // without the section
   std::string json;    // the value as JSON; one of the command line is a text

@@ -10,7 +10,7 @@
 
 namespace strata {
 
-// Of numbers, in any order, what their sum has to know beforehand.
+// This is what a sum has to know of its numbers beforehand. They come in any order.
 struct ExactRange {
   double largest = 0;      // the size of the largest number that is finite
   bool are_finite = true;  // all numbers
@@ -32,7 +32,8 @@ struct ExactRange {
 struct ExactUnits {
   double scale = 1;  // units of a number of 1; a power of two
 
-  // Of at most so many numbers, whose sizes are finite and no larger than `largest`.
+  // Returns the units of at most so many numbers, whose sizes are finite and no larger than
+  // `largest`.
   STRATA_HD static ExactUnits For(double largest, uint64_t count) {
     int of_largest = 0;
     (void)std::frexp(largest > 0 ? largest : 1.0, &of_largest);
@@ -46,7 +47,7 @@ struct ExactUnits {
     const double scaled = number * scale;
     return std::fabs(scaled) <= 0x1p62 ? static_cast<int64_t>(std::llrint(scaled)) : 0;
   }
-  // Of a sum of integers the double that is nearest.
+  // Returns the double that is nearest to a sum of integers.
   STRATA_HD double Value(int64_t sum) const { return ToDouble(sum) / scale; }
 };
 

@@ -7,17 +7,12 @@ namespace {
 
 constexpr size_t kColumnAlignment = 16;
 
-bool IsSame(const GrowColumn& a, const GrowColumn& b) {
-  return a.bins.data() == b.bins.data() && a.bins.size() == b.bins.size() && a.splits == b.splits &&
-         a.is_value == b.is_value;
-}
-
 }  // namespace
 
 Status ColumnBatch::Set(std::span<const GrowColumn> columns, bool are_fixed, size_t histograms,
                         cudaStream_t stream) {
   has_kept = false;
-  if (!are_fixed || !are_fixed_ || !std::ranges::equal(columns, columns_, IsSame)) {
+  if (!are_fixed || !are_fixed_ || !std::ranges::equal(columns, columns_, IsSameColumn)) {
     are_fixed_ = false;
     columns_.assign(columns.begin(), columns.end());
     STRATA_TRY(Copy(stream));

@@ -249,7 +249,7 @@ class OnGpu : public GpuOblivious {
   static constexpr size_t kRowsPadding = 16;
   static constexpr size_t kNoSplit = 16;  // numbers of leaves have no such bit
 
-  // Those of the next level do not come from this one's.
+  // The next level's histograms do not come from this one's.
   void ForgetHistograms() {
     for (size_t i = 0; i < batches_used_; ++i) batches_[i]->has_kept = false;
   }
@@ -293,6 +293,7 @@ class OnGpu : public GpuOblivious {
 
   Status ScoreBatches(bool builds_all) {
     bool is_listed = false;
+    bool is_packed = false;
     for (size_t i = 0; i < batches_used_; ++i) {
       const ColumnBatch& batch = *batches_[i];
       if (batch.has_kept == builds_all) continue;
@@ -309,7 +310,10 @@ class OnGpu : public GpuOblivious {
       }
       if (!is_listed) ListRows(view_, grid, stream_);
       is_listed = true;
-      ListGradients(view_, stream_);
+      if (view_.list_gradients != nullptr && !is_packed) {
+        ListGradients(view_, stream_);
+        is_packed = true;
+      }
       BuildObliviousHistograms(view_, grid, batch.bins_max(), stream_);
       view_.sets_totals = false;
       ScoreSplits(view_, stream_);

@@ -18,7 +18,7 @@
 
 namespace strata {
 
-// What a tree is grown from: of each output the gradients and weights of all rows.
+// These gradients and weights are what a tree grows from. Each output has those of all rows.
 struct ObliviousGradients {
   std::span<const Row32> rows;  // output * rows + row; sizes up to 2^30
   std::span<const GradientUnits> units;
@@ -34,8 +34,8 @@ struct TrainedRows {
   double start = 0;  // the raw value of all rows
 };
 
-// Of each leaf the sums of its rows' first derivatives, and of minus the second ones, times their
-// weights.
+// These are sums of each leaf's rows: of their first derivatives, and of minus the second ones,
+// times their weights.
 struct LeafSums {
   std::vector<double> first;
   std::vector<double> second;
@@ -71,7 +71,7 @@ class GpuOblivious {
   virtual Status AddColumns(std::span<const GrowColumn> columns, bool are_fixed) = 0;
   // Others of the same rows, from the next level on.
   virtual Status SetGradients(const ObliviousGradients& gradients) = 0;
-  // What each split would make of the level; once a level.
+  // Writes what each split would make of the level. It is called once a level.
   virtual Status Score(LevelScores* scores) = 0;
   // Of a column, after Score, the histograms of all leaves (leaf * (splits + 1) + bin), and their
   // units. There is one output.

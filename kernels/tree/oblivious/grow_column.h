@@ -19,6 +19,12 @@ struct GrowColumn {
   int8_t direction = 0;
 };
 
+// Whether both have the same bins, which lie at one place, and are split alike.
+inline bool IsSameColumn(const GrowColumn& a, const GrowColumn& b) {
+  return a.bins.data() == b.bins.data() && a.bins.size() == b.bins.size() && a.splits == b.splits &&
+         a.is_value == b.is_value;
+}
+
 // A split by its column's place in the list of a tree's columns, and its own place there.
 struct GrowSplit {
   size_t column = 0;

@@ -301,7 +301,7 @@ void ListRows(const ObliviousView& view, uint32_t grid, cudaStream_t stream) {
 }
 
 void ListGradients(const ObliviousView& view, cudaStream_t stream) {
-  if (view.level == 0 || view.list_gradients == nullptr) return;
+  if (view.level == 0) return;
   const dim3 blocks(GridFor(view.rows, kThreads), view.outputs);
   GatherGradients<<<blocks, kThreads, 0, stream>>>(view);
 }

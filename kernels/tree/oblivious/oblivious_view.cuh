@@ -111,7 +111,8 @@ void PickSplit(const ObliviousView& view, PickedSplit* of_blocks, PickedSplit* p
 // Lists the rows of the leaves whose histograms are to be made; on the first level only plans them.
 void ListRows(const ObliviousView& view, uint32_t grid, cudaStream_t stream);
 Status PrepareLists();
-// Writes the gradients of the list's rows, if there is room for them.
+// Writes the gradients of the list's rows, which the view has room for. The first level has no
+// list.
 void ListGradients(const ObliviousView& view, cudaStream_t stream);
 // Makes the histograms of listed leaves, and the totals of all leaves.
 void BuildObliviousHistograms(const ObliviousView& view, uint32_t grid, uint32_t bins_max,

@@ -108,6 +108,10 @@ TEST_F(TreesOnGpu, TakeColumnsAndGradientsInBetween) {
   const LevelRows others = MakeLevelRows(8, 3000, 12, 1, Weights::kAny);
   ExpectTheSameTrees(rows, {.l2 = 1}, {.depth = 6, .late_columns = 5});
   ExpectTheSameTrees(rows, {.l2 = 1}, {.depth = 6, .late_columns = 5, .then = &others});
+  // Two lots of columns in several blocks each, which share a list of rows.
+  const LevelRows wide = MakeLevelRows(11, 1500, 80, 1, Weights::kSame);
+  const LevelRows wide_others = MakeLevelRows(12, 1500, 80, 1, Weights::kAny);
+  ExpectTheSameTrees(wide, {.l2 = 1}, {.depth = 6, .late_columns = 40, .then = &wide_others});
 }
 
 // More leaves than a block of threads counts, and lists, in shared memory.

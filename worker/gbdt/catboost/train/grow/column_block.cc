@@ -262,11 +262,7 @@ class ColumnBlock::Scorer {
 
 void ColumnBlock::SetColumns(std::span<const GrowColumn> columns, bool are_fixed, WorkPool& pool) {
   has_kept_ = false;
-  const auto is_same = [](const GrowColumn& a, const GrowColumn& b) {
-    return a.bins.data() == b.bins.data() && a.bins.size() == b.bins.size() &&
-           a.splits == b.splits && a.is_value == b.is_value;
-  };
-  if (are_fixed && are_fixed_ && std::ranges::equal(columns, columns_, is_same)) return;
+  if (are_fixed && are_fixed_ && std::ranges::equal(columns, columns_, IsSameColumn)) return;
   are_fixed_ = are_fixed;
   columns_.assign(columns.begin(), columns.end());
   begins_ = {0};
